@@ -78,7 +78,7 @@
     return "rgb(255, 255, 255)";
   };
   const pairs = new Map();
-  for (const element of document.body.querySelectorAll("h1, h2, h3, p, th, td, li, small, figcaption, summary, .badge, .model, a, text.tick, text.name, text.words")) {
+  for (const element of document.body.querySelectorAll("h1, h2, h3, p, th, td, li, small, figcaption, summary, .badge, .model, a, text.tick, text.name, text.axis-label")) {
     if (element.closest(".tree")) continue;
     const style = getComputedStyle(element);
     const front = element.tagName === "text" ? style.fill : style.color;

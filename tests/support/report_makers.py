@@ -8,21 +8,21 @@ import numpy as np
 
 from spinney.comparison.comparison import Comparison, Estimate, ModelResult
 from spinney.report.evidence import (
-    Calibration,
+    CalibrationCurve,
+    ColumnImportances,
     ColumnProfile,
-    Confusion,
+    ConfusionMatrix,
     Contributions,
     Curve,
-    Dependence,
+    DependenceCurve,
     Evidence,
     ExplainedRow,
     Histogram,
-    Importances,
     LearningCurve,
     OwnCoverage,
     PredictedRow,
     Predictions,
-    Residuals,
+    ResidualSummary,
     TargetProfile,
 )
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_svg
@@ -59,8 +59,8 @@ def _results(task: str, n_folds: int, rng: np.random.Generator) -> list[ModelRes
     results: list[ModelResult] = []
     start, width = (0.041, 0.003) if task == "classification" else (48_200.0, 900.0)
     best = None
-    for place, (name, title) in enumerate(NAMES):
-        level = start * (1 + 0.06 * place + 0.004 * place**2)
+    for index, (name, title) in enumerate(NAMES):
+        level = start * (1 + 0.06 * index + 0.004 * index**2)
         if name == "baseline":
             level = start * 9.4
         folds = level + width * rng.normal(size=n_folds)
@@ -78,7 +78,7 @@ def _results(task: str, n_folds: int, rng: np.random.Generator) -> list[ModelRes
             best = estimate
         elif n_folds > 1:
             away = [a - b for a, b in zip(estimate.folds, best.folds, strict=True)]
-            p_value = 0.9 / (1 + place) ** 2
+            p_value = 0.9 / (1 + index) ** 2
             result = replace(
                 result, behind=Estimate.from_folds(away), p_value=p_value, tied=p_value > 0.05
             )
@@ -97,8 +97,8 @@ def _histogram(rng: np.random.Generator, size: int = 800) -> Histogram:
 
 def _columns(names: list[str], rng: np.random.Generator) -> list[ColumnProfile]:
     columns = []
-    for place, name in enumerate(names):
-        if place % 4 == 2:
+    for index, name in enumerate(names):
+        if index % 4 == 2:
             common = [
                 ("red", 420),
                 ("green", 200),
@@ -108,7 +108,7 @@ def _columns(names: list[str], rng: np.random.Generator) -> list[ColumnProfile]:
             columns.append(
                 ColumnProfile(name, "category", True, distinct=11, missing=37, common=common)
             )
-        elif place % 13 == 7:
+        elif index % 13 == 7:
             columns.append(
                 ColumnProfile(
                     name, "identifier", False, reason="every row has another value", distinct=4601
@@ -116,7 +116,7 @@ def _columns(names: list[str], rng: np.random.Generator) -> list[ColumnProfile]:
             )
         else:
             low = float(rng.normal() * 10.0 ** rng.integers(-3, 6))
-            flags = ["alone it predicts the target"] if place % 11 == 5 else []
+            flags = ["alone it predicts the target"] if index % 11 == 5 else []
             columns.append(
                 ColumnProfile(
                     name, "number", True, flags=flags, distinct=901, low=low, mean=low + 3.3,
@@ -128,7 +128,7 @@ def _columns(names: list[str], rng: np.random.Generator) -> list[ColumnProfile]:
 
 def _shared(
     task: str, n_columns: int, rng: np.random.Generator, n_folds: int
-) -> tuple[Comparison, list[ColumnProfile], list[LearningCurve], list[Importances]]:
+) -> tuple[Comparison, list[ColumnProfile], list[LearningCurve], list[ColumnImportances]]:
     comparison = Comparison(
         task=task,  # type: ignore[arg-type]
         metric="error" if task == "classification" else "rmse",
@@ -143,29 +143,29 @@ def _shared(
     columns = _columns([f"column_{number}" for number in range(n_columns)], rng)
     sizes = [65, 130, 260, 520, 1040, 2070, 4140]
     curves = []
-    for place, result in enumerate(comparison.results[:5]):
+    for index, result in enumerate(comparison.results[:5]):
         assert result.estimate is not None
         level = result.estimate.mean
-        means = [level * (1 + 2.5 * (65 / size) ** (0.5 + 0.1 * place)) for size in sizes]
+        means = [level * (1 + 2.5 * (65 / size) ** (0.5 + 0.1 * index)) for size in sizes]
         ses = [0.3 * (mean - level) + 0.02 * level for mean in means]
         curves.append(LearningCurve(result.name, sizes, means, ses))
     importances = []
     for result in comparison.results[:2]:
         assert result.estimate is not None
-        means = [result.estimate.mean * 2.0 / (1 + place) for place in range(n_columns)]
+        means = [result.estimate.mean * 2.0 / (1 + index) for index in range(n_columns)]
         ses = [mean * 0.1 + result.estimate.mean * 0.01 for mean in means]
         names = [column.name for column in columns]
-        importances.append(Importances(result.name, comparison.metric, names, means, ses))
+        importances.append(ColumnImportances(result.name, comparison.metric, names, means, ses))
     return comparison, columns, curves, importances
 
 
-def _dependences(model: str, about: str, low: float, high: float) -> list[Dependence]:
+def _dependences(model: str, about: str, low: float, high: float) -> list[DependenceCurve]:
     grid = np.linspace(-2.0, 9.0, 25)
     found = []
     for number in range(4):
         means = low + (high - low) / (1 + np.exp(-(grid - 2 - number)))
         found.append(
-            Dependence(
+            DependenceCurve(
                 model, f"column_{number}", about, grid.tolist(), means.tolist(),
                 (means - 0.2 * (high - low)).tolist(), (means + 0.15 * (high - low)).tolist(),
                 np.exp(-((grid - 3) ** 2) / 8).tolist(),
@@ -173,11 +173,11 @@ def _dependences(model: str, about: str, low: float, high: float) -> list[Depend
                  for x, mean in zip(grid, means, strict=True)],
             )
         )  # fmt: skip
-    places = ["red", "green", "a rather long category name", "blue", "(missing)"]
+    colours = ["red", "green", "a rather long category name", "blue", "(missing)"]
     means = np.linspace(low, high, 5)
     spread = 0.1 * (high - low)
     found.append(
-        Dependence(model, "colour", about, places, means.tolist(), (means - spread).tolist(),
+        DependenceCurve(model, "colour", about, colours, means.tolist(), (means - spread).tolist(),
                    (means + spread).tolist(), [0.5, 0.3, 0.1, 0.06, 0.04],
                    [("blue", float(low)), ("red", float(high)), ("green", float(low + spread))])
     )  # fmt: skip
@@ -188,7 +188,7 @@ def _contributions(
     model: str, names: list[str], about: str, scale: float, rows: list[PredictedRow]
 ) -> Contributions:
     rng = np.random.default_rng(len(names))
-    means, amounts, places = [], [], []
+    means, amounts, positions = [], [], []
     for number in range(len(names)):
         width = scale / (1 + number)
         x = rng.normal(size=200) if number % 4 else (rng.random(200) < 0.1).astype(float)
@@ -197,18 +197,18 @@ def _contributions(
         if number < 15:
             amounts.append(amount.tolist())
             ranks = [float(rank) for rank in x.argsort().argsort() / 199]
-            places.append([None] * 200 if number % 4 == 2 else ranks)
+            positions.append([None] * 200 if number % 4 == 2 else ranks)
     examples = []
-    for title, row in zip(["Most wrong", "Surest", "In the middle"], rows, strict=False):
+    for title, row in zip(["Most wrong", "Most confident", "In the middle"], rows, strict=False):
         parts = [(name, "1.25", scale * (-1) ** j / (1 + j)) for j, name in enumerate(names[:6])]
         rest, n_rest = 0.1 * scale, max(0, len(names) - 6)
-        answer = 0.4 * scale + sum(amount for _, _, amount in parts) + (rest if n_rest else 0.0)
-        examples.append(ExplainedRow(title, row, 0.4 * scale, answer, parts, rest, n_rest))
+        output = 0.4 * scale + sum(amount for _, _, amount in parts) + (rest if n_rest else 0.0)
+        examples.append(ExplainedRow(title, row, 0.4 * scale, output, parts, rest, n_rest))
     by_row = "predicted class" in about
     method = "trees, path dependent, by rows"
     output = about.split(" of ")[0]
     return Contributions(
-        model, about, method, by_row, 200, names, means, amounts, places, examples, output
+        model, about, method, by_row, 200, names, means, amounts, positions, examples, output
     )
 
 
@@ -218,24 +218,24 @@ def make_classification(n_columns: int, n_classes: int, n_folds: int = 10) -> Sa
     comparison, columns, curves, importances = _shared("classification", n_columns, rng, n_folds)
     classes = ["mail", "spam"] if n_classes == 2 else [f"species {i}" for i in range(n_classes)]
     counts = [[int(rng.poisson(3)) for _ in classes] for _ in classes]
-    for place in range(n_classes):
-        counts[place][place] = 4000 // (n_classes + 2 * place)
+    for index in range(n_classes):
+        counts[index][index] = 4000 // (n_classes + 2 * index)
     best = comparison.results[0].name
     grid = np.linspace(0, 1, 401)
     some = [result.name for result in comparison.results[:3]]
-    told = (np.arange(10) + 0.5) / 10
+    shares = (np.arange(10) + 0.5) / 10
     calibrations = [
-        Calibration(name, "probability of spam", told.tolist(),
-                    (told ** (1 + 0.2 * place)).tolist(), [460] * 10, 0.013 * (1 + place))
-        for place, name in enumerate(some)
+        CalibrationCurve(name, "probability of spam", shares.tolist(),
+                    (shares ** (1 + 0.2 * index)).tolist(), [460] * 10, 0.013 * (1 + index))
+        for index, name in enumerate(some)
     ]  # fmt: skip
     pairs = [(name, "spam") for name in some] if n_classes == 2 else [(best, c) for c in classes]
     rocs, precisions = [], []
-    for place, (name, about) in enumerate(pairs):
-        power = 0.05 + 0.01 * place
+    for index, (name, about) in enumerate(pairs):
+        power = 0.05 + 0.01 * index
         rocs.append(Curve(name, about, grid.tolist(), (grid**power).tolist(), 1 / (1 + power), 0.5))
         precisions.append(
-            Curve(name, about, grid.tolist(), (1 - 0.6 * grid ** (8 - 0.08 * place)).tolist(),
+            Curve(name, about, grid.tolist(), (1 - 0.6 * grid ** (8 - 0.08 * index)).tolist(),
                   0.95 - power, 1 / n_classes)
         )  # fmt: skip
     X = rng.normal(size=(400, 3))
@@ -255,7 +255,7 @@ def make_classification(n_columns: int, n_classes: int, n_folds: int = 10) -> Sa
         ),
         columns=columns,
         learning_curves=curves,
-        confusion=Confusion(best, classes, counts),
+        confusion=ConfusionMatrix(best, classes, counts),
         calibrations=calibrations,
         rocs=rocs,
         precision_recalls=precisions,
@@ -276,7 +276,7 @@ def make_classification(n_columns: int, n_classes: int, n_folds: int = 10) -> Sa
         ),
         code=CODE,
         settings={"folds": "10, stratified", "seed": "0", "threads": "2", "Spinney": "0.1.0"},
-        left_out=["learning curve of bagging: no time"],
+        not_shown=["learning curve of bagging: no time"],
     )  # fmt: skip
     return comparison, evidence
 
@@ -308,7 +308,7 @@ def make_regression(n_columns: int, n_folds: int = 10) -> Sample:
         ),
         columns=columns,
         learning_curves=curves,
-        residuals=Residuals(
+        residuals=ResidualSummary(
             best, predicted.tolist(), actual.tolist(), Histogram(edges.tolist(), counts.tolist()),
             float(off.mean()), float(np.median(np.abs(off))), float(np.quantile(np.abs(off), 0.9)),
         ),
@@ -326,6 +326,6 @@ def make_regression(n_columns: int, n_folds: int = 10) -> Sample:
         ),
         code=CODE,
         settings={"folds": "10", "seed": "0", "threads": "2", "Spinney": "0.1.0"},
-        left_out=["calibration and ROC: the target is a number"],
+        not_shown=["calibration and ROC: the target is a number"],
     )  # fmt: skip
     return comparison, evidence

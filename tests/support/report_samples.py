@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from spinney.comparison.comparison import Estimate, ModelResult
 from spinney.report.evidence import (
+    ColumnImportances,
     Contributions,
-    Dependence,
+    DependenceCurve,
     Evidence,
     ExplainedRow,
     Histogram,
-    Importances,
     LearningCurve,
     PredictedRow,
     TargetProfile,
@@ -39,11 +39,11 @@ HOSTILE = [
 
 
 def _hostile() -> Sample:
-    """Names that are not meant well, in every place that has one."""
+    """Names with HTML and control characters, wherever a name can be."""
     comparison, evidence = make_classification(len(HOSTILE), len(HOSTILE))
     results = [
-        replace(result, name=HOSTILE[place % len(HOSTILE)], title=HOSTILE[(place + 1) % 12])
-        for place, result in enumerate(comparison.results)
+        replace(result, name=HOSTILE[index % len(HOSTILE)], title=HOSTILE[(index + 1) % 12])
+        for index, result in enumerate(comparison.results)
     ]
     results[-1] = replace(results[-1], failure=HOSTILE[0] + HOSTILE[2])
     assert evidence.confusion is not None
@@ -72,7 +72,7 @@ def _hostile() -> Sample:
                      evidence.importances],
         dependences=[
             replace(d, column=HOSTILE[i], about=HOSTILE[i + 1],
-                    places=HOSTILE[:5] if isinstance(d.places[0], str) else d.places)
+                    values=HOSTILE[:5] if isinstance(d.values[0], str) else d.values)
             for i, d in enumerate(evidence.dependences)
         ],
         contributions=replace(
@@ -89,7 +89,7 @@ def _hostile() -> Sample:
         tree_text=HOSTILE[0],
         code=HOSTILE[0] + "\n" + HOSTILE[2],
         settings={HOSTILE[0]: HOSTILE[2], HOSTILE[2]: HOSTILE[0]},
-        left_out=list(HOSTILE),
+        not_shown=list(HOSTILE),
     )  # fmt: skip
     return replace(comparison, results=results, notes=list(HOSTILE)), evidence
 
@@ -117,7 +117,7 @@ def _failed() -> Sample:
         ModelResult(name, title, failure="MemoryError: 40 GB were asked for")
         for name, title in NAMES
     ]
-    bare = Evidence(evidence.title, evidence.target, evidence.columns, left_out=["all of it"])
+    bare = Evidence(evidence.title, evidence.target, evidence.columns, not_shown=["all of it"])
     return replace(comparison, results=results), bare
 
 
@@ -136,19 +136,20 @@ def _odd_numbers() -> Sample:
         evidence,
         target=replace(evidence.target, histogram=flat, low=nan, mean=inf, high=1e308),
         columns=[
-            replace(column, low=odd[place], high=odd[-place], mean=nan, histogram=flat)
-            for place, column in enumerate(evidence.columns)
+            replace(column, low=odd[index], high=odd[-index], mean=nan, histogram=flat)
+            for index, column in enumerate(evidence.columns)
         ],
         learning_curves=[LearningCurve("a", list(range(10)), odd, odd[::-1]),
                          LearningCurve("b", [100], [0.5], [nan]), LearningCurve("c", [], [], [])],
         residuals=replace(evidence.residuals, predicted=odd, actual=odd[::-1], bias=nan,
                           histogram=Histogram([-inf, -1e308, 0, 1e308, inf], [1, 2, 3, 4])),
-        importances=[Importances("a", "rmse", [str(i) for i in range(10)], odd, odd[::-1])],
-        dependences=[Dependence("a", "x", "y", odd, odd, odd, odd, odd),
-                     Dependence("a", "one", "y", [2.0], [1.0], [0.5], [2.0], [1.0], [(2.0, 1.0)]),
-                     Dependence("a", "far", "y", [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0],
-                                [0.5, 0.5], [(x, y) for x in odd for y in odd]),
-                     Dependence("a", "none", "y", [], [], [], [], [])],
+        importances=[ColumnImportances("a", "rmse", [str(i) for i in range(10)], odd, odd[::-1])],
+        dependences=[DependenceCurve("a", "x", "y", odd, odd, odd, odd, odd),
+                     DependenceCurve("a", "one", "y", [2.0], [1.0], [0.5], [2.0], [1.0],
+                                     [(2.0, 1.0)]),
+                     DependenceCurve("a", "far", "y", [0.0, 1.0], [0.0, 1.0], [0.0, 1.0],
+                                     [0.0, 1.0], [0.5, 0.5], [(x, y) for x in odd for y in odd]),
+                     DependenceCurve("a", "none", "y", [], [], [], [], [])],
         contributions=Contributions(
             "a", "y", "odd", False, 10, list("abcd"), [nan, 3.0, 3.0, 0.0],
             [odd, odd, [3.0] * 10, [0.0] * 10], [[0.5] * 10, [None] * 10, [1.0] * 10, [0.0] * 10],

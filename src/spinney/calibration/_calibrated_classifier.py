@@ -97,6 +97,7 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
     def _model(self) -> Any:
         if self.estimator is not None:
             return self.estimator
+        # Imported late, as only the default estimator needs it.
         from spinney.ensemble import RandomForestClassifier
 
         return RandomForestClassifier(random_state=0)
@@ -147,7 +148,15 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
             folds = self._folds(X, y)
         finally:
             self.cv = cv
-        return fold_shares(self._model(), X, y, weights, self._known, folds, self._unit)
+        return fold_shares(
+            self._model(),
+            X,
+            y,
+            weights=weights,
+            classes=self._known,
+            folds=folds,
+            unit=self._unit,
+        )
 
     def predict_proba(self, X: Any) -> Floats:
         """Predict calibrated class probabilities.

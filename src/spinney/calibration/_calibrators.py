@@ -125,6 +125,7 @@ def _fit_sigmoid(share: Floats, is_class: Floats, weights: Floats) -> Floats:
 
 
 def _fit_steps(share: Floats, is_class: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    # Imported late, for start-up time.
     from sklearn.isotonic import IsotonicRegression
 
     steps = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")

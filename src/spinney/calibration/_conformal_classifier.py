@@ -16,6 +16,7 @@ from spinney.calibration._wrapper import Wrapper, fit_on, group_codes
 from spinney.calibration.probabilities import (
     all_classes,
     columns_of,
+    fold_shares,
     held_out_shares,
     read_classes,
     unit_of_margins,
@@ -125,6 +126,7 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
     def _model(self) -> Any:
         if self.estimator is not None:
             return self.estimator
+        # Imported late, as only the default estimator needs it.
         from spinney.ensemble import GradientBoostingClassifier
 
         return GradientBoostingClassifier(random_state=0)
@@ -201,10 +203,10 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         self.method_ = "cross"
 
     def _fold_shares(self, X: Any, y: Any, weights: Any, classes: Any) -> Floats:
-        from spinney.calibration.probabilities import fold_shares
-
         folds = self._folds(X, y)
-        return fold_shares(self._model(), X, y, weights, classes, folds, self._unit)
+        return fold_shares(
+            self._model(), X, y, weights=weights, classes=classes, folds=folds, unit=self._unit
+        )
 
     @property
     def set_method_(self) -> str:

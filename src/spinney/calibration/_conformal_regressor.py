@@ -114,6 +114,7 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
     def _model(self) -> Any:
         if self.estimator is not None:
             return self.estimator
+        # Imported late, as only the default estimator needs it.
         from spinney.ensemble import GradientBoostingRegressor
 
         return GradientBoostingRegressor(random_state=0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.model_selection import check_cv, train_test_split
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv, train_test_split
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
@@ -94,8 +94,6 @@ class Wrapper(ModelMethods, BaseEstimator):
         if isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool):
             if self.cv < 2:
                 raise ValueError(f"cv: expected at least 2 folds, got {self.cv}")
-            from sklearn.model_selection import KFold, StratifiedKFold
-
             n_folds = min(int(self.cv), n_rows)
             if n_folds < 2:
                 raise ValueError(f"X: expected at least 2 samples, got n_samples = {n_rows}")

@@ -99,6 +99,7 @@ def fold_shares(
     base: Any,
     X: Any,
     y: Any,
+    *,
     weights: Any,
     classes: Any,
     folds: list[tuple[Any, Any]],

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from spinney import __version__
-from spinney.cli._compare import compare
+from spinney.cli._compare import compare_command
 from spinney.cli._datasets import datasets
-from spinney.cli._errors import end_quietly, replace_closed_streams, tell
+from spinney.cli._errors import discard_unwritten, print_error, replace_closed_streams
 from spinney.cli._fit import fit
 from spinney.cli._predict import predict
 from spinney.cli._show import show
@@ -46,36 +46,43 @@ def _options(
     """Classical supervised learning, fast."""
 
 
-def _telling(command: Callable[..., None]) -> Callable[..., None]:
-    """Have a command say in one line what goes wrong; typer itself tells about wrong usage."""
+def _reporting_errors(command: Callable[..., None]) -> Callable[..., None]:
+    """Make a command print its errors in one line; typer reports wrong usage by itself."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
-            sys.stdout.flush()  # a reader that has gone is noticed here, not at the very end
+            sys.stdout.flush()  # a closed pipe raises here, not when the interpreter exits
         except typer.Exit:
             raise
         except (Exception, KeyboardInterrupt) as error:
-            raise typer.Exit(tell(error)) from error
+            raise typer.Exit(print_error(error)) from error
 
     return run
 
 
-for _command in (compare, fit, predict, show, datasets):
-    app.command()(_telling(_command))
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "compare": compare_command,
+    "fit": fit,
+    "predict": predict,
+    "show": show,
+    "datasets": datasets,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name)(_reporting_errors(_command))
 
 
 def main() -> None:
-    """Run the command: status 0 is fine, 1 a failure, 2 something for the user to mend."""
+    """Run the command; status 0: success, 1: failure, 2: error that the user can correct."""
     replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without ± shows a question mark
+            stream.reconfigure(errors="replace")  # a terminal without ± gets "?"
     try:
         app(prog_name="spinney")
-    except OSError as error:  # the help, which typer prints by itself, cannot be written
-        tell(error)
+    except OSError as error:  # typer prints the help outside of commands
+        print_error(error)
         sys.exit(1)
     finally:
-        end_quietly()
+        discard_unwritten()

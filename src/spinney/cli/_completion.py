@@ -1,4 +1,4 @@
-"""What the shell offers to complete; it must be quick, and silent where it does not know."""
+"""Shell completion of names; it must be fast, and prints no errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-_MOST_BYTES = 5_000_000  # of a table whose columns are offered: text is read whole
+from spinney.cli._models import model_titles
+from spinney.comparison.families import FAMILIES
+
+_MOST_BYTES = 5_000_000  # size of a table for column completion: text files are read as a whole
 
 __all__ = [
     "complete_column",
@@ -18,16 +21,12 @@ __all__ = [
 
 
 def complete_model(incomplete: str) -> list[tuple[str, str]]:
-    """Names of models, with a few words about each."""
-    from spinney.cli._models import model_titles
-
+    """Return names of models with their titles."""
     return [pair for pair in model_titles().items() if pair[0].startswith(incomplete)]
 
 
 def complete_family(incomplete: str) -> list[tuple[str, str]]:
-    """Names of models of a comparison; after a comma the next one."""
-    from spinney.comparison.families import FAMILIES
-
+    """Return names of models of a comparison; after a comma, names for the next one."""
     before, comma, last = incomplete.rpartition(",")
     typed = set(before.split(","))
     return [
@@ -38,29 +37,32 @@ def complete_family(incomplete: str) -> list[tuple[str, str]]:
 
 
 def complete_measure(incomplete: str) -> list[tuple[str, str]]:
-    """Names of what models are ranked by."""
+    """Return names of metrics."""
+    # Imported late, so that --help and completion start fast.
     from spinney.comparison.measure import MEASURES
 
     return [(m.name, m.title) for m in MEASURES if m.name.startswith(incomplete)]
 
 
 def complete_column(incomplete: str) -> list[str]:
-    """Names of the columns of DATA, if it was typed before and can be read."""
-    # Parsing gives up at an option without a value, so the words are taken as they were typed.
+    """Return column names of DATA, if it was typed before and can be read."""
+    # The parser stops at an option without a value, so the typed words are used instead.
     typed = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or ""
     for word in typed.split():
         if not Path(word).is_file() or Path(word).stat().st_size > _MOST_BYTES:
             continue
         with suppress(Exception):  # a model, or a table that cannot be read
+            # Imported late, so that --help and completion start fast.
             from spinney.io import read_pieces
 
-            piece = next(iter(read_pieces(word, rows=1)))
-            return [name for name in piece.column_names if name.startswith(incomplete)]
+            block = next(iter(read_pieces(word, rows=1)))
+            return [name for name in block.column_names if name.startswith(incomplete)]
     return []
 
 
 def complete_dataset(incomplete: str) -> list[tuple[str, str]]:
-    """Names of the bundled data sets."""
+    """Return names of the bundled data sets with their titles."""
+    # Imported late, as this module completes names for `_datasets`.
     from spinney.cli._datasets import CATALOGUE
 
     return [(s.name, s.title) for s in CATALOGUE if s.name.startswith(incomplete)]

@@ -1,4 +1,4 @@
-"""``spinney datasets``: the data that come with Spinney, as files."""
+"""``spinney datasets``: the bundled data sets, as files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["CATALOGUE", "Dataset", "datasets"]
 
 @dataclass(frozen=True)
 class Dataset:
-    """A bundled table; `columns` does not count the target."""
+    """A bundled table; `columns` is the number of columns without the target."""
 
     name: str
     title: str
@@ -66,7 +66,7 @@ def datasets(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="The data set to write; without it all are listed.",
+            help="The data set to write; without it, all data sets are listed.",
             show_default=False,
             autocompletion=complete_dataset,
         ),
@@ -76,19 +76,19 @@ def datasets(
         typer.Option(
             "--output",
             "-o",
-            help="Where it goes: .csv, .tsv (also .gz), .parquet, .arrow or .jsonl.",
+            help="Output file: .csv, .tsv (also .gz), .parquet, .arrow or .jsonl.",
             metavar="FILE",
             show_default="standard output, as CSV",
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="List as JSON, or write a line of JSON for each row.")
+        bool, typer.Option("--json", help="List as JSON, or write one JSON object per row.")
     ] = False,
 ) -> None:
     """List the bundled data sets, or write one to a file."""
     if name is None:
         if output is not None:
-            raise UserError("-o is for one data set: name it")
+            raise UserError("-o needs the name of a data set")
         _list(as_json)
         return
     by_name = {dataset.name: dataset for dataset in CATALOGUE}
@@ -112,6 +112,7 @@ def _list(as_json: bool) -> None:
 
 
 def _spam() -> Any:
+    # Imported late, so that --help and completion start fast.
     import pyarrow as pa
 
     from spinney.datasets import load_spam
@@ -122,6 +123,7 @@ def _spam() -> Any:
 
 
 def _play_tennis(*, numeric: bool = False) -> Any:
+    # Imported late, so that --help and completion start fast.
     import pyarrow as pa
 
     from spinney.datasets import load_play_tennis

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import traceback
 
 from spinney.data.errors import ParameterError
 from spinney.data.messages import Parameter, join_parts
@@ -12,12 +13,12 @@ from spinney.data.notes import Note
 
 __all__ = [
     "UserError",
-    "end_quietly",
+    "discard_unwritten",
     "one_line",
     "option_text",
+    "print_error",
     "replace_closed_streams",
     "shell_text",
-    "tell",
 ]
 
 _OPTIONS = {
@@ -77,12 +78,12 @@ def option_text(parameter: Parameter) -> str:
     return f"{_OPTIONS[name]} {value}" if parameter.has_value else _OPTIONS[name]
 
 
-def tell(error: BaseException) -> int:
-    """Print an error in one line on the standard error, and return its exit status.
+def print_error(error: BaseException) -> int:
+    """Print an error in one line on standard error and return its exit status.
 
     The status is 2 for an error that the user can correct, 1 for other failures, 130 for Ctrl-C
-    and 141 for a closed pipe, which is not an error and prints nothing. If the environment has
-    ``SPINNEY_DEBUG``, the traceback is printed as well.
+    and 141 for a closed pipe, which is not an error and prints nothing. If the environment variable
+    ``SPINNEY_DEBUG`` is set, the traceback is printed, too.
     """
     if isinstance(error, BrokenPipeError):
         return 141
@@ -90,7 +91,7 @@ def tell(error: BaseException) -> int:
         message, status = "interrupted", 130
     elif isinstance(error, UserError | ValueError | OSError | TypeError):
         message, status = one_line(error), 2
-        if isinstance(error, OSError) and error.strerror:  # without its number
+        if isinstance(error, OSError) and error.strerror:  # without the number of the error
             where = f"{error.filename}: " if error.filename else ""
             message = f"{where}{error.strerror}"
     elif isinstance(error, MemoryError):
@@ -99,33 +100,31 @@ def tell(error: BaseException) -> int:
         message = f"{type(error).__name__}: {one_line(error)}"
         message, status = f"{message} (SPINNEY_DEBUG=1 shows where)", 1
     if os.environ.get("SPINNEY_DEBUG"):
-        import traceback
-
         traceback.print_exception(error)
     print(f"spinney: {message}", file=sys.stderr)
     return status
 
 
 def replace_closed_streams() -> None:
-    """Put empty streams where the shell has closed one (``spinney … >&-``): Python has None there.
+    """Replace standard streams that the shell has closed (``spinney … >&-``) by ``os.devnull``.
 
-    Files that are opened later could get the number of a stream that is missing, and with it what
-    libraries write there; so all three numbers are taken.
+    Otherwise a file that is opened later could get the descriptor 0, 1 or 2, and with it the output
+    of libraries.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             mode = "r" if number == 0 else "w"
-            nothing = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 (it stays open)
-            if nothing.fileno() != number:
-                os.dup2(nothing.fileno(), number)
-            setattr(sys, name, nothing)
+            empty = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 (it stays open)
+            if empty.fileno() != number:
+                os.dup2(empty.fileno(), number)
+            setattr(sys, name, empty)
 
 
-def end_quietly() -> None:
-    """Keep the interpreter from complaining about what nobody reads any more."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+def discard_unwritten() -> None:
+    """Flush the streams, so that the interpreter prints no error about a closed pipe."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except OSError:
-            os.dup2(nowhere, stream.fileno())
+            os.dup2(devnull, stream.fileno())

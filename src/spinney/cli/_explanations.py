@@ -1,4 +1,4 @@
-"""Columns of ``spinney predict --explain``: what moved each row's prediction, and by how much."""
+"""Columns of ``spinney predict --explain``: contributions to each prediction."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from spinney.cli._errors import UserError
 
 __all__ = ["RowExplainer", "read_amount"]
 
-_MOST_NUMBERS = 4_000_000  # that are held at once: rows × columns × classes
-_REFERENCE_ROWS = 1_000  # of the first piece, where a model is explained by comparing rows
+_MOST_NUMBERS = 4_000_000  # in memory: rows × columns × classes
+_REFERENCE_ROWS = 1_000  # rows of the first block, as background of models that need one
 
 
 def read_amount(text: str) -> int | None:
-    """Return how many columns are asked for, None for all of them."""
+    """Return the number of columns; None for "all"."""
     if text == "all":
         return None
     try:
@@ -28,21 +28,23 @@ def read_amount(text: str) -> int | None:
 
 
 class RowExplainer:
-    """Explains piece after piece of a table.
+    """Calculates the contributions for all blocks of a table.
 
     Parameters
     ----------
     model : fitted estimator
         The model.
     name : str
-        How messages call it.
+        Its name in messages.
     most : int or None
-        So many columns a row, those that moved it most; None for all, one column of numbers each.
+        The number of columns with the largest contributions per row; None for one output column
+        per column of the table.
     names : list of str
         The columns that the model was fitted on.
     """
 
     def __init__(self, model: Any, name: str, most: int | None, names: list[str]) -> None:
+        # Imported late, so that --help and completion start fast.
         from spinney.report.model_explainer import ModelExplainer
 
         self._explainer = ModelExplainer(model)
@@ -53,9 +55,9 @@ class RowExplainer:
         if isinstance(classes, list):
             raise UserError(f"--explain: {name} has several columns of classes")
         width = max(1, len(names) * max(1, len(classes)))
-        # Sampling asks the model about many rows for each, and looks after its memory itself.
+        # Sampling limits its memory itself.
         self._rows = max(64, _MOST_NUMBERS // width) if self._explainer.exact else 1_000_000
-        self.said = ""
+        self.description = ""
 
     def columns(self, X: Any, predicted: Any) -> dict[str, Any]:
         """Return the columns to write for some rows."""
@@ -68,30 +70,31 @@ class RowExplainer:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def no_columns(self) -> dict[str, Any]:
-        """Return the columns to write where there are no rows."""
+        """Return the columns to write for a table without rows."""
         if self._most is None:
             return {name: np.empty(0) for name in ("base", *map("amount_{}".format, self._names))}
         out: dict[str, Any] = {"base": np.empty(0)}
-        for place in range(1, self._most + 1):
-            out[f"column_{place}"] = np.empty(0, dtype="U1")
-            out[f"amount_{place}"] = np.empty(0)
+        for rank in range(1, self._most + 1):
+            out[f"column_{rank}"] = np.empty(0, dtype="U1")
+            out[f"amount_{rank}"] = np.empty(0)
         return out
 
     def _spread_rows(self, X: Any, n_rows: int) -> Any:
-        """Return rows from all over the first piece: a file may be sorted."""
+        """Return evenly spaced rows of the first block, as the file may be sorted."""
+        # Imported late, so that --help and completion start fast.
         from spinney.data.rows import take_rows
 
         if n_rows == 1:
             raise UserError(
-                f"--explain: {self._name} is explained by comparing rows with those of the first "
-                "piece, and there is one only"
+                f"--explain: {self._name} is explained by comparing rows; expected at least "
+                "2 rows in the first block, got 1"
             )
         n_taken = min(n_rows, _REFERENCE_ROWS)
         return take_rows(X, (np.arange(n_taken) * n_rows) // n_taken)
 
     def _explain(self, X: Any, predicted: Any) -> dict[str, Any]:
         amounts = self._explainer.explain(X, predicted, self._reference)
-        self.said = f"base and amounts add up to the {amounts.about} ({amounts.method})"
+        self.description = f"base and amounts add up to the {amounts.about} ({amounts.method})"
         out: dict[str, Any] = {"base": amounts.base}
         if self._most is None:
             for number, name in enumerate(self._names):
@@ -100,9 +103,9 @@ class RowExplainer:
         order = np.argsort(-np.abs(amounts.values), axis=1, kind="stable")[:, : self._most]
         largest = np.take_along_axis(amounts.values, order, axis=1)
         named = np.asarray(self._names, dtype=object)
-        for place in range(self._most):
-            out[f"column_{place + 1}"] = named[order[:, place]]
-            out[f"amount_{place + 1}"] = largest[:, place]
+        for rank in range(self._most):
+            out[f"column_{rank + 1}"] = named[order[:, rank]]
+            out[f"amount_{rank + 1}"] = largest[:, rank]
         return out
 
 

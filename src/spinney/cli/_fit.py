@@ -13,7 +13,7 @@ import typer
 
 from spinney.cli._completion import complete_column, complete_model
 from spinney.cli._errors import UserError, one_line, shell_text
-from spinney.cli._models import MODEL_NAMES, check_model_name, make_model
+from spinney.cli._models import MODEL_NAMES, check_model_name, create_model
 from spinney.cli._options import (
     Data,
     Delimiter,
@@ -28,6 +28,7 @@ from spinney.cli._options import (
     check_jobs,
 )
 from spinney.cli._settings import apply_settings, parse_settings
+from spinney.comparison.number_format import shown_error, shown_size, shown_time
 
 if TYPE_CHECKING:
     from spinney.comparison.comparison import Estimate
@@ -36,43 +37,49 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 
+_Target = Annotated[
+    str,
+    typer.Option(help="The column to predict.", metavar="COL", autocompletion=complete_column),
+]
+_Model = Annotated[
+    str,
+    typer.Option(
+        help="The model to fit: " + ", ".join(MODEL_NAMES),
+        metavar="NAME",
+        autocompletion=complete_model,
+    ),
+]
+_Output = Annotated[
+    Path,
+    typer.Option("--output", "-o", help="Output file; - is the standard output.", metavar="FILE"),
+]
+_Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="A parameter of the model; can be repeated. Values are numbers, true, false, "
+        "null, lists such as [1,2], or plain text.",
+        metavar="PARAM=VALUE",
+        show_default=False,
+    ),
+]
+_Cv = Annotated[
+    int | None,
+    typer.Option(help="Number of folds of an additional cross-validation.", metavar="N"),
+]
+
+
 def fit(
     data: Data,
-    target: Annotated[
-        str,
-        typer.Option(help="The column to predict.", metavar="COL", autocompletion=complete_column),
-    ],
-    model: Annotated[
-        str,
-        typer.Option(
-            help="What to fit: " + ", ".join(MODEL_NAMES),
-            metavar="NAME",
-            autocompletion=complete_model,
-        ),
-    ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="Where the model goes; - is the standard output.", metavar="FILE"
-        ),
-    ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="A parameter of the model; may be given several times. Values are numbers, true, "
-            "false, null, lists such as [1,2], or plain text.",
-            metavar="PARAM=VALUE",
-            show_default=False,
-        ),
-    ] = None,
+    *,
+    target: _Target,
+    model: _Model,
+    output: _Output,
+    settings: _Settings = None,
     kind: Kind = None,
     drop: Drop = None,
     task: Task = TaskName.auto,
-    cv: Annotated[
-        int | None,
-        typer.Option(help="Cross-validate too, with so many folds.", metavar="N"),
-    ] = None,
+    cv: _Cv = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     no_header: NoHeader = False,
@@ -87,12 +94,13 @@ def fit(
     if output.is_dir():
         raise UserError(f"-o {output} is a folder; name a file in it")
     if not output.parent.is_dir():  # fail before the work
-        raise UserError(f"-o {output}: there is no folder {output.parent}")
+        raise UserError(f"-o {output}: the folder {output.parent} does not exist")
 
-    from spinney.cli._training_table import notes_on_columns, read_training_table
+    # Imported late, so that --help and completion start fast.
+    from spinney.cli._training_table import load_training_table, notes_on_columns
 
     check_jobs(jobs)
-    table = read_training_table(
+    table = load_training_table(
         data,
         target,
         task=task.value,
@@ -102,11 +110,13 @@ def fit(
         encoding=encoding,
         header=False if no_header else None,
     )
-    unfitted = apply_settings(make_model(model, table.task, seed, jobs), wanted, model)
+    unfitted = apply_settings(create_model(model, table.task, seed, jobs), wanted, model)
     folds = _cross_validate(unfitted, table, cv, seed) if cv is not None else None
-    fitted, seconds, said = _fit(unfitted, table, model)
-    summary = _summary(model, wanted, fitted, table, folds, seed, seconds)
-    notes = [*table.notes, *notes_on_columns(table), *said]
+    fitted, seconds, warned = _fit(unfitted, table, model)
+    summary = _summary(
+        fitted, table, folds, name=model, settings=wanted, seed=seed, seconds=seconds
+    )
+    notes = [*table.notes, *notes_on_columns(table), *warned]
     summary["notes"] = [shell_text(note) for note in notes]
     summary["bytes"] = _write(fitted, output, summary)
     if quiet:
@@ -116,7 +126,7 @@ def fit(
 
 
 def _fit(model: Any, table: TrainingTable, name: str) -> tuple[Any, float, list[str]]:
-    """Return the fitted model, its seconds and the texts of its warnings."""
+    """Return the fitted model, the time of the fit and the texts of its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         start = perf_counter()
@@ -129,21 +139,23 @@ def _fit(model: Any, table: TrainingTable, name: str) -> tuple[Any, float, list[
 
 
 def _hint(model: Any, table: TrainingTable, error: Exception) -> str:
-    """Return a hint if the table has categories and the model reads numbers only."""
+    """Return a hint if the table has categories and the model supports only numbers."""
+    # Imported late, so that --help and completion start fast.
     from sklearn.utils._param_validation import InvalidParameterError
 
     from spinney.comparison.scaled_table import ScaledTable
 
     categories = [column.name for column in table.kinds.columns if column.kind == "category"]
-    reads_categories = "categorical_features" in model.get_params()
-    if not categories or reads_categories or isinstance(model, ScaledTable):
+    supports_categories = "categorical_features" in model.get_params()
+    if not categories or supports_categories or isinstance(model, ScaledTable):
         return ""
     if isinstance(error, InvalidParameterError):
         return ""
-    return f" (columns of categories: {', '.join(categories[:5])}; --drop COL leaves one out)"
+    return f" (columns of categories: {', '.join(categories[:5])}; --drop COL drops one)"
 
 
 def _error(predicted: Any, y: Any, task: str) -> float:
+    # Imported late, so that --help and completion start fast.
     import numpy as np
 
     if task == "classification":
@@ -152,6 +164,7 @@ def _error(predicted: Any, y: Any, task: str) -> float:
 
 
 def _cross_validate(model: Any, table: TrainingTable, cv: int, seed: int) -> Estimate:
+    # Imported late, so that --help and completion start fast.
     from sklearn.base import clone
 
     from spinney.comparison.comparison import Estimate
@@ -161,7 +174,7 @@ def _cross_validate(model: Any, table: TrainingTable, cv: int, seed: int) -> Est
     folds = make_folds(table.y, table.task, cv, groups=None, time=None, random_state=seed, notes=[])
     errors = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit to all rows says what there is to say
+        warnings.simplefilter("ignore")  # the fit on all rows has issued the same warnings
         for train, test in folds.splits:
             fitted = clone(model).fit(take_rows(table.X, train), table.y[train])
             predicted = fitted.predict(take_rows(table.X, test))
@@ -170,15 +183,16 @@ def _cross_validate(model: Any, table: TrainingTable, cv: int, seed: int) -> Est
 
 
 def _summary(
-    name: str,
-    settings: dict[str, Any],
     model: Any,
     table: TrainingTable,
     folds: Estimate | None,
+    *,
+    name: str,
+    settings: dict[str, Any],
     seed: int,
     seconds: float,
 ) -> dict[str, Any]:
-    """Return a summary of the fit; the model file keeps it, too."""
+    """Return a summary of the fit, which is also stored in the model file."""
     measure = "error" if table.task == "classification" else "rmse"
     scores: dict[str, Any] = {
         "measure": measure,
@@ -204,6 +218,7 @@ def _summary(
 
 def _write(model: Any, output: Path, summary: dict[str, Any]) -> int:
     """Write the model and return its size."""
+    # Imported late, so that --help and completion start fast.
     from spinney.model_file.files import model_to_bytes, write_model
 
     if str(output) == "-":
@@ -215,8 +230,6 @@ def _write(model: Any, output: Path, summary: dict[str, Any]) -> int:
 
 
 def _as_text(summary: dict[str, Any], output: Path) -> str:
-    from spinney.comparison.number_format import shown_error, shown_size, shown_time
-
     scores = summary["scores"]
     lines = [
         f"{summary['model']} ({summary['class']}) on {summary['data']}: {summary['target']}",

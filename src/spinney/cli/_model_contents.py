@@ -1,4 +1,4 @@
-"""What can be read in a fitted model: a tree, rules, coefficients or importances of columns."""
+"""The readable contents of a fitted model: tree, rules, coefficients or importances."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["certainty_of", "model_contents", "say_contents"]
+__all__ = ["contents_as_lines", "model_contents", "uncertainty_method"]
 
 
 def model_contents(model: Any, *, depth: int | None, top: int | None) -> dict[str, Any]:
-    """Return what is to be shown of a model, as JSON: at most one of the keys below and ``total``.
+    """Return the contents of a model as JSON: at most one of the keys below, and ``total``.
 
-    ``tree`` is a text of at most `depth` levels, ``rules`` a list of texts, ``coefficients`` a list
-    of columns with a number for each output, the largest first, with ``intercept`` and
-    ``outputs`` beside it, ``importances`` the same with one number; ``kind`` says what they are.
-    Lists end after `top` entries; ``total`` is how many there are.
+    ``tree`` is a text of at most `depth` levels, and ``rules`` is a list of texts.
+    ``coefficients`` is a list of columns with one number per output, the largest first; it comes
+    with ``intercept`` and ``outputs``. ``importances`` is a list of columns with one number each;
+    ``kind`` describes the type of importance. Lists end after `top` entries; ``total`` is their
+    full length.
     """
     inner = model.estimator_ if hasattr(model, "learner_param_names") else model
     names = _names(model, inner)
@@ -24,9 +25,10 @@ def model_contents(model: Any, *, depth: int | None, top: int | None) -> dict[st
         rules = [str(rule) for rule in inner.rules_]
         return {"rules": rules[:top], "total": len(rules)}
     if _is_tree(inner):
+        # Imported late, so that --help and completion start fast.
         from spinney.tree import export_text
 
-        # To scikit-learn, and so to `export_text`, the root is at depth 0.
+        # In `export_text`, as in scikit-learn, the root is at depth 0.
         levels = None if depth is None else depth - 1
         text = export_text(inner, feature_names=names, max_depth=levels)
         return {"tree": text.rstrip("\n").split("\n")}
@@ -40,15 +42,16 @@ def model_contents(model: Any, *, depth: int | None, top: int | None) -> dict[st
     return {"importances": listed, "total": len(importances), "kind": _importance_kind(inner)}
 
 
-def certainty_of(model: Any) -> str | None:
-    """Return how a model tells intervals or sets, or None where it does not."""
+def uncertainty_method(model: Any) -> str | None:
+    """Return the method of a model's intervals or sets; None if it has neither."""
     for kind, name in (("intervals", "interval_method_"), ("sets", "set_method_")):
-        # Neighbours would ask about all of their rows first: that is said without doing it.
+        # Neighbour models calculate their held-out predictions on the first request; the
+        # method is known without them.
         inner = getattr(model, "estimator_", model)
-        asks = type(inner).__name__.startswith(("KNeighbors", "Local"))
+        is_expensive = type(inner).__name__.startswith(("KNeighbors", "Local"))
         if not hasattr(type(model), name):
             continue
-        if asks and vars(inner).get("_held_out") is None:
+        if is_expensive and vars(inner).get("_held_out") is None:
             return f"{kind}: conformal, rows, each by the others"
         try:
             return f"{kind}: {getattr(model, name)}"
@@ -57,8 +60,8 @@ def certainty_of(model: Any) -> str | None:
     return None
 
 
-def say_contents(contents: dict[str, Any]) -> list[str]:
-    """Return lines for people."""
+def contents_as_lines(contents: dict[str, Any]) -> list[str]:
+    """Format the contents of a model as lines of text."""
     if "tree" in contents:
         return list(contents["tree"])
     if "rules" in contents:
@@ -88,33 +91,35 @@ def say_contents(contents: dict[str, Any]) -> list[str]:
 
 
 def _importance_kind(model: Any) -> str:
-    """Return what ``feature_importances_`` are, and how far to trust them."""
+    """Return the type of ``feature_importances_`` and its known bias."""
     kind = getattr(model, "importance_type", None)
     if kind == "corrected":
-        return "decrease of the impurity in rows out of the bag (noise comes out at zero)"
+        return "decrease of the impurity in out-of-bag rows (near zero for noise)"
     if kind == "permutation":
-        return "fall of the score out of the bag when a column is shuffled"
+        return "decrease of the out-of-bag score when a column is shuffled"
+    # Imported late, so that --help and completion start fast.
     from spinney.boosting.base import BaseBoosting
 
     boosted = isinstance(model, BaseBoosting)
-    what = "gain of the objective" if boosted else "decrease of the impurity"
-    # Rows out of the bag are what the correction looks at.
+    quantity = "gain of the objective" if boosted else "decrease of the impurity"
+    # The correction needs out-of-bag rows.
     can_correct = kind is not None and getattr(model, "bootstrap", False)
     hint = "; importance_type=corrected does not" if can_correct else ""
-    return f"share in the {what} in training (favours columns of many values{hint})"
+    return f"share in the {quantity} in training (favours columns with many values{hint})"
 
 
 def _names(model: Any, inner: Any) -> list[str] | None:
     if hasattr(model, "point_names"):
         names: list[str] = model.point_names()
         return names
-    for place in (model, inner):
-        if hasattr(place, "feature_names_in_"):
-            return [str(name) for name in place.feature_names_in_]
+    for estimator in (model, inner):
+        if hasattr(estimator, "feature_names_in_"):
+            return [str(name) for name in estimator.feature_names_in_]
     return None
 
 
 def _is_tree(model: Any) -> bool:
+    # Imported late, so that --help and completion start fast.
     from spinney.tree.export.describe import has_own_reader
 
     return hasattr(model, "tree_") or has_own_reader(model)
@@ -125,7 +130,7 @@ def _coefficients(model: Any, names: list[str] | None, top: int | None) -> dict[
     labels = getattr(model, "classes_", None)
     outputs = None
     if labels is not None:
-        # Of two classes there is one line, for the second.
+        # Two classes have only one row of coefficients, for the second class.
         chosen = labels if len(labels) == len(coefficients) else labels[1:]
         outputs = [str(label) for label in chosen]
     intercept = np.atleast_1d(np.asarray(getattr(model, "intercept_", [])))
@@ -138,7 +143,7 @@ def _coefficients(model: Any, names: list[str] | None, top: int | None) -> dict[
 
 
 def _largest(values: NDArray[Any], names: list[str] | None, top: int | None) -> list[Any]:
-    """List columns by their largest number, whatever its sign; of equals the first comes first."""
+    """List columns by their largest absolute value, in a stable order."""
     n_columns = values.shape[1]
     if names is None or len(names) != n_columns:
         names = [f"x{number}" for number in range(n_columns)]

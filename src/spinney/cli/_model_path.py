@@ -1,4 +1,4 @@
-"""The file of a model that a command reads."""
+"""Reading of the model file of a command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spinney.cli._errors import UserError, one_line
 
 __all__ = ["model_path", "summary_of_fit"]
 
-# What `spinney fit` keeps beside a model. Whoever calls `spinney.save` may keep anything there.
+# The keys that `spinney fit` stores with a model. Callers of `spinney.save` can store any facts.
 _SUMMARY = frozenset(
     {
         "model",
@@ -34,16 +34,16 @@ _SUMMARY = frozenset(
 
 
 def summary_of_fit(about: dict[str, Any]) -> dict[str, Any]:
-    """Return what `spinney fit` wrote about its fit; nothing if the model came otherwise."""
+    """Return the summary that `spinney fit` has stored; empty for other models."""
     training = about["training"] or {}
     return training if training.keys() >= _SUMMARY else {}
 
 
 @contextmanager
 def model_path(given: Path) -> Iterator[Path]:
-    """Give a path that can be read more than once.
+    """Yield a path that can be read more than once.
 
-    Standard input (``-``) and pipes are copied to the disk first; errors name what was given.
+    Standard input (``-``) and pipes are copied to a temporary file; errors name the argument.
     """
     is_input = str(given) == "-"
     if given.is_dir():

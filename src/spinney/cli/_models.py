@@ -1,8 +1,8 @@
-"""Models by the names that are typed in the shell: class names in snake case, without the task.
+"""Models by their names in the shell: class names in snake case, without the task.
 
-The families of `spinney compare` come first: the same estimator under the same name. Every other
-public learner follows, as it is. Nothing is imported until a model is made, so that ``--help`` and
-completion cost nothing.
+The families of `spinney compare` come first, with the same estimators. All other public learners
+follow, with their default parameters. Estimators are imported only when a model is created, so that
+``--help`` and completion are fast.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from spinney.cli._errors import UserError
 from spinney.comparison.families import FAMILIES
 from spinney.data.task import Task
 
-__all__ = ["MODEL_NAMES", "make_model", "model_titles"]
+__all__ = ["MODEL_NAMES", "create_model", "model_titles"]
 
 # Name: module, classifier, regressor.
 _OTHERS: dict[str, tuple[str, str | None, str | None]] = {
@@ -55,7 +55,7 @@ MODEL_NAMES: tuple[str, ...] = (*_FAMILIES, *_OTHERS)
 
 
 def model_titles() -> dict[str, str]:
-    """Return a few words about each model, for completion."""
+    """Return the title of each model, for completion."""
     titles = {name: family.title for name, family in _FAMILIES.items()}
     for name, (module, *classes) in _OTHERS.items():
         titles[name] = f"{module}." + "/".join(kind for kind in classes if kind)
@@ -63,15 +63,17 @@ def model_titles() -> dict[str, str]:
 
 
 def check_model_name(name: str) -> None:
-    """Refuse a name that no model has."""
+    """Raise a UserError if no model has this name."""
     if name not in MODEL_NAMES:
         close = get_close_matches(name, MODEL_NAMES, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(MODEL_NAMES)}"
+        hint = (
+            f"did you mean {close[0]!r}?" if close else f"expected one of: {', '.join(MODEL_NAMES)}"
+        )
         raise UserError(f"--model: no model {name!r}; {hint}")
 
 
-def make_model(name: str, task: Task, seed: int | None, jobs: int | None) -> Any:
-    """Make the model of this name for a task; a UserError if there is none."""
+def create_model(name: str, task: Task, seed: int | None, jobs: int | None) -> Any:
+    """Create the model of this name for a task; raise a UserError if there is none."""
     check_model_name(name)
     if name in _FAMILIES:
         family = _FAMILIES[name]
@@ -90,6 +92,4 @@ def make_model(name: str, task: Task, seed: int | None, jobs: int | None) -> Any
 
 def _wrong_task(name: str, task: Task) -> UserError:
     other = _TASKS[1 - _TASKS.index(task)]
-    return UserError(
-        f"--model: {name!r} is for {other}, and the target was taken for {task} (see --task)"
-    )
+    return UserError(f"--model: {name!r} is for {other}, but the task is {task} (see --task)")

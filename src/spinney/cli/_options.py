@@ -27,7 +27,7 @@ __all__ = [
 
 
 class TaskName(StrEnum):
-    """What is to be predicted."""
+    """Values of --task."""
 
     auto = "auto"
     classification = "classification"
@@ -37,8 +37,8 @@ class TaskName(StrEnum):
 Data = Annotated[
     list[Path],
     typer.Argument(
-        help="The table: CSV (also packed), Parquet, Arrow, Feather; several files are one table; "
-        "- is the standard input.",
+        help="The table: CSV (also compressed), Parquet, Arrow, Feather; several files are read as "
+        "one table; - is the standard input.",
         metavar="DATA",
         show_default=False,
     ),
@@ -46,8 +46,8 @@ Data = Annotated[
 Kind = Annotated[
     list[str] | None,
     typer.Option(
-        help="What a column holds, where the guess is wrong: number, category, date, text, "
-        "identifier; may be given several times.",
+        help="The kind of a column, if the automatic choice is wrong: number, category, date, "
+        "text, identifier; can be repeated.",
         metavar="COL=KIND",
         show_default=False,
     ),
@@ -55,7 +55,7 @@ Kind = Annotated[
 Drop = Annotated[
     list[str] | None,
     typer.Option(
-        help="A column to leave out; may be given several times.",
+        help="A column to drop; can be repeated.",
         metavar="COL",
         show_default=False,
         autocompletion=complete_column,
@@ -64,25 +64,26 @@ Drop = Annotated[
 Task = Annotated[
     TaskName,
     typer.Option(
-        help="classification (classes), regression (numbers), or auto: look at the target.",
+        help="classification (classes), regression (numeric target), or auto (by the values of "
+        "the target).",
         metavar="TASK",
     ),
 ]
 Delimiter = Annotated[
     str | None,
     typer.Option(
-        help="What separates columns of text files: a character, or tab, space, ….",
-        show_default="found out",
+        help="Separator of columns in text files: a character, or tab, space, ….",
+        show_default="detected",
     ),
 ]
 Encoding = Annotated[
-    str | None, typer.Option(help="How text files are encoded.", show_default="found out")
+    str | None, typer.Option(help="Encoding of text files.", show_default="detected")
 ]
 NoHeader = Annotated[
     bool,
     typer.Option(
         "--no-header",
-        help="The first line of text files is a row; columns are called c1, c2, ….",
+        help="Text files have no header: the first line is a row, and columns are named c1, c2, ….",
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the folds and of the models.", metavar="N")]
@@ -93,6 +94,6 @@ Jobs = Annotated[
 
 
 def check_jobs(jobs: int | None) -> None:
-    """Raise a UserError if the number of threads makes no sense."""
+    """Raise a UserError if the number of threads is 0."""
     if jobs == 0:
-        raise UserError("--jobs must be a number other than 0 (-1: every CPU, -2: all but one)")
+        raise UserError("--jobs must be an integer other than 0 (-1: all CPUs, -2: all but one)")

@@ -1,4 +1,4 @@
-"""``--set param=value``: parameters of a model as they are typed."""
+"""``--set param=value``: parameters of a model."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from spinney.cli._errors import UserError
 
 __all__ = ["apply_settings", "parse_settings"]
 
-_WORDS = {"True": True, "False": False, "None": None}
+_CONSTANTS = {"True": True, "False": False, "None": None}
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
-    """Read ``name=value`` texts.
+    """Parse ``name=value`` texts.
 
-    A value is JSON where it can be read as JSON (``3``, ``0.1``, ``true``, ``null``, ``[1, 2]``),
-    Python's ``True``, ``False`` and ``None`` too, and else a plain text.
+    Values are parsed as JSON (``3``, ``0.1``, ``true``, ``null``, ``[1, 2]``) or as Python's
+    ``True``, ``False`` and ``None``; all other values are plain text.
     """
     settings: dict[str, Any] = {}
     for text in texts:
@@ -30,7 +30,7 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def apply_settings(model: Any, settings: dict[str, Any], name: str) -> Any:
-    """Set parameters of a model; one that it does not have is a UserError."""
+    """Set parameters of a model; raise a UserError for unknown parameters."""
     known = {*model.get_params(), *getattr(model, "learner_param_names", list)()}
     for setting in settings:
         if setting not in known:
@@ -42,8 +42,8 @@ def apply_settings(model: Any, settings: dict[str, Any], name: str) -> Any:
 
 
 def _parse(text: str) -> Any:
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
     try:
         return json.loads(text)
     except ValueError:

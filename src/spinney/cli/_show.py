@@ -1,4 +1,4 @@
-"""``spinney show``: what is in a model file."""
+"""``spinney show``: the contents of a model file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from spinney.comparison.number_format import shown_error, shown_size, shown_time
 
 __all__ = ["show"]
 
-# Of these there is nothing to read but what the head of the file says: rows, means, matrices.
-_NOTHING_TO_READ = ("Neighbors", "Local", "Mixture", "Dummy", "PlugIn")
-_LEARNED = ("number", "category", "date")  # kinds of columns
-_MOST_NAMES = 6  # of a kind that are listed
+# Classes without readable contents: rows, means, matrices.
+_NO_CONTENTS = ("Neighbors", "Local", "Mixture", "Dummy", "PlugIn")
+_USED = ("number", "category", "date")  # kinds of columns that models use
+_MOST_NAMES = 6  # listed columns per kind
 
 
 def show(
@@ -27,52 +27,53 @@ def show(
         ),
     ],
     depth: Annotated[
-        int, typer.Option(help="Levels of a tree that are shown.", metavar="N", min=1)
+        int, typer.Option(help="Number of levels of a tree to show.", metavar="N", min=1)
     ] = 4,
     top: Annotated[
-        int, typer.Option(help="Columns or rules that are shown.", metavar="N", min=1)
+        int, typer.Option(help="Number of columns or rules to show.", metavar="N", min=1)
     ] = 15,
-    brief: Annotated[
-        bool, typer.Option("--brief", help="Only what the head of the file says.")
-    ] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="Show only the head of the file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what a model file holds: the model, what it was fitted on, and what it learned."""
+    """Show a model file: the model, its training data and its contents."""
+    # Imported late, so that --help and completion start fast.
     from spinney.io import describe
 
     with model_path(model) as path:
         about = describe(path)
-        contents, certainty = ({}, None) if brief else _contents(path, about, depth, top)
+        contents, uncertainty = ({}, None) if brief else _contents(path, about, depth, top)
     size = about["n_bytes"]
     if as_json:
         facts = {"file": str(model), "bytes": size, **about, "contents": contents}
-        facts["certainty"] = certainty
+        facts["certainty"] = uncertainty  # this key is public; language: allow
         typer.echo(json.dumps(facts, indent=2))
         return
-    from spinney.cli._model_contents import say_contents
+    # Imported late, so that --help and completion start fast.
+    from spinney.cli._model_contents import contents_as_lines
 
-    lines = _head(about, model, size, certainty)
-    said = say_contents(contents)
-    typer.echo("\n".join([*lines, *(["", *said] if said else [])]))
+    lines = _head(about, model, size, uncertainty)
+    body = contents_as_lines(contents)
+    typer.echo("\n".join([*lines, *(["", *body] if body else [])]))
 
 
 def _contents(
     path: Path, about: dict[str, Any], depth: int, top: int
 ) -> tuple[dict[str, Any], str | None]:
-    """Return what can be read in the model, and how it tells intervals or sets."""
+    """Return the contents of the model and the method of its intervals or sets."""
     if about["n_features"] is None:
         return {}, None
-    from spinney.cli._model_contents import certainty_of, model_contents
+    # Imported late, so that --help and completion start fast.
+    from spinney.cli._model_contents import model_contents, uncertainty_method
     from spinney.io import load
 
     kind = str(about["class"]).rpartition(".")[2]
     model = load(path)
-    if any(word in kind for word in _NOTHING_TO_READ):
-        return {}, certainty_of(model)
-    return model_contents(model, depth=depth, top=top), certainty_of(model)
+    if any(part in kind for part in _NO_CONTENTS):
+        return {}, uncertainty_method(model)
+    return model_contents(model, depth=depth, top=top), uncertainty_method(model)
 
 
-def _head(about: dict[str, Any], path: Path, size: int, certainty: str | None) -> list[str]:
+def _head(about: dict[str, Any], path: Path, size: int, uncertainty: str | None) -> list[str]:
     training = summary_of_fit(about)
     name = f"{training['model']}: " if training else ""
     lines = [f"{name}{about['class']}"]
@@ -83,8 +84,8 @@ def _head(about: dict[str, Any], path: Path, size: int, certainty: str | None) -
         shown = ", ".join(about["classes"][:10])
         more = about["n_classes"] - 10
         lines.append(f"  classes: {shown}" + (f", … ({more:,} more)" if more > 0 else ""))
-    if certainty is not None:
-        lines.append(f"  {certainty}")
+    if uncertainty is not None:
+        lines.append(f"  {uncertainty}")
     libraries = ", ".join(f"{library} {version}" for library, version in about["versions"].items())
     lines.append(f"  written: {about['written']} by {libraries}")
     lines.append(f"  file: {path}, {shown_size(size)}")
@@ -101,7 +102,7 @@ def _shape(about: dict[str, Any]) -> list[str]:
 
 
 def _own_facts(about: dict[str, Any]) -> list[str]:
-    """Say what somebody gave `spinney.save` to keep beside the model."""
+    """Return the facts that `spinney.save` has stored with the model."""
     facts = about["training"] or {}
     texts = {
         key: value if isinstance(value, str) else json.dumps(value) for key, value in facts.items()
@@ -133,17 +134,17 @@ def _number(value: float | None, measure: str, spread: float | None = None) -> s
 
 
 def _columns(columns: list[dict[str, Any]]) -> list[str]:
-    """Say which columns are learned from, by kind, and which are left out and why."""
+    """List the used columns by kind, and the unused ones with reasons."""
     lines = []
-    for kind in _LEARNED:
+    for kind in _USED:
         names = [column["name"] for column in columns if column["kind"] == kind]
         if names:
             shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
             lines.append(f"  {kind} ({len(names):,}): {shown}")
-    left_out = [column for column in columns if column["kind"] not in _LEARNED]
+    unused = [column for column in columns if column["kind"] not in _USED]
     lines += [
-        f"  left out: {column['name']} ({column['kind']}: {column['reason']})"
-        for column in left_out[:_MOST_NAMES]
+        f"  unused: {column['name']} ({column['kind']}: {column['reason']})"
+        for column in unused[:_MOST_NAMES]
     ]
-    more = len(left_out) - _MOST_NAMES
-    return [*lines, *([f"  left out: {more:,} more (--json lists all)"] if more > 0 else [])]
+    more = len(unused) - _MOST_NAMES
+    return [*lines, *([f"  unused: {more:,} more (--json lists all)"] if more > 0 else [])]

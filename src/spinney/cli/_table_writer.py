@@ -1,4 +1,4 @@
-"""Writing a table piece by piece: CSV, Parquet, Arrow or lines of JSON."""
+"""Writing of tables in blocks: CSV, Parquet, Arrow or lines of JSON."""
 
 from __future__ import annotations
 
@@ -16,34 +16,35 @@ from spinney.cli._errors import UserError
 
 __all__ = ["check_output", "is_text", "open_writer"]
 
-Write = Callable[[Any], None]  # takes a pyarrow.Table
+Write = Callable[[Any], None]  # its argument is a pyarrow.Table
 _ARROW = (".arrow", ".feather")
 _TEXT = {".csv": ",", ".tsv": "\t"}
 _KNOWN = (*_TEXT, *(f"{ending}.gz" for ending in _TEXT), ".parquet", *_ARROW, ".jsonl")
 
 
 def check_output(out: Path | None) -> str:
-    """Return the ending of an output's name that says what to write; "" is the standard output."""
+    """Return the ending of the output file, which sets the format; "" is standard output."""
     if out is None or str(out) == "-":
         return ""
     endings = [ending.lower() for ending in out.suffixes[-2:]]
     ending = "".join(endings) if endings[-1:] == [".gz"] else "".join(endings[-1:])
     if ending not in _KNOWN:
-        raise UserError(f"-o {out}: cannot tell what to write; endings are {', '.join(_KNOWN)}")
+        raise UserError(f"-o {out}: unknown ending; expected one of {', '.join(_KNOWN)}")
     return ending
 
 
 def is_text(ending: str) -> bool:
-    """Whether such a file has cells of text, without types."""
+    """Return whether the format is text, without types."""
     return ending.removesuffix(".gz") in ("", *_TEXT)
 
 
 @contextmanager
 def open_writer(out: Path | None, *, as_json: bool = False) -> Iterator[Write]:
-    """Give a function that writes tables one after another to a file or the standard output.
+    """Yield a function that appends tables to a file or the standard output.
 
-    The columns are those of the first table. A file appears when all is written, not before.
+    All tables need the columns of the first one. The file is created only when all is written.
     """
+    # Imported late, so that --help and completion start fast.
     from spinney.io.atomic_write import replaced_file
 
     ending = check_output(out)
@@ -59,6 +60,7 @@ def open_writer(out: Path | None, *, as_json: bool = False) -> Iterator[Write]:
             writer = stack.enter_context(_ColumnarFile(path, ending))
             yield writer.write
             return
+        # Imported late, so that --help and completion start fast.
         import pyarrow as pa
 
         compression = "gzip" if ending.endswith(".gz") else None
@@ -84,20 +86,22 @@ def _delimited(sink: Any, delimiter: str) -> Write:
 
 
 def _lines(batch: Any, delimiter: str) -> bytes:
-    """Return rows as text, with quotes where they are needed; Arrow's writer quotes all text."""
+    """Return rows as text with quotes only where needed; Arrow's writer quotes all text."""
+    # Imported late, so that --help and completion start fast.
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not batch.num_rows:
         return b""
     cells = [_cells(column, delimiter) for column in batch.columns]
-    between = pa.scalar(delimiter, pa.large_string())
-    line = pc.binary_join_element_wise(*cells, between, null_handling="replace")
+    separator = pa.scalar(delimiter, pa.large_string())
+    line = pc.binary_join_element_wise(*cells, separator, null_handling="replace")
     whole = pa.LargeListArray.from_arrays(pa.array([0, len(line)], pa.int64()), line)
     return bytes(pc.binary_join(whole, pa.scalar("\n", pa.large_string()))[0].as_buffer()) + b"\n"
 
 
 def _cells(column: Any, delimiter: str) -> Any:
+    # Imported late, so that --help and completion start fast.
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -106,16 +110,18 @@ def _cells(column: Any, delimiter: str) -> Any:
     try:
         text = column.cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise UserError(f"a column of {column.type} cannot be written as text") from error
-    if pa.types.is_timestamp(column.type):  # no more of a time than there is
+        raise UserError(
+            f"a column of {column.type} cannot be written as text; write .parquet or .arrow"
+        ) from error
+    if pa.types.is_timestamp(column.type):  # without a time of 00:00:00 and zero fractions
         text = pc.replace_substring_regex(text, r"( 00:00:00)?\.0+$", "")
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return text
     special = pc.match_substring_regex(text, f'["\r\n{delimiter}]')
     doubled = pc.replace_substring(text, '"', '""')
     quote = pa.scalar('"', pa.large_string())
-    nothing = pa.scalar("", pa.large_string())
-    quoted = pc.binary_join_element_wise(quote, doubled, quote, nothing)
+    empty = pa.scalar("", pa.large_string())
+    quoted = pc.binary_join_element_wise(quote, doubled, quote, empty)
     return pc.if_else(special, quoted, text)
 
 
@@ -129,12 +135,12 @@ def _lines_of_json(sink: Any) -> Write:
 
 
 def _json_value(value: Any) -> Any:
-    """Return null for what JSON has no number for."""
+    """Return None for NaN and infinities, which JSON does not have."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class _ColumnarFile:
-    """A Parquet or Arrow file, opened when the first table says what the columns are."""
+    """A Parquet or Arrow file, opened with the schema of the first table."""
 
     def __init__(self, path: Path, ending: str) -> None:
         self._path, self._ending = path, ending
@@ -148,6 +154,7 @@ class _ColumnarFile:
             self._writer.close()
 
     def write(self, table: Any) -> None:
+        # Imported late, so that --help and completion start fast.
         import pyarrow as pa
         import pyarrow.parquet
 
@@ -158,11 +165,11 @@ class _ColumnarFile:
         try:
             self._writer.write_table(table.cast(self._schema))
         except pa.ArrowInvalid as error:
-            raise UserError(f"a column changes its kind within the data: {error}") from error
+            raise UserError(f"a column has different types in different blocks: {error}") from error
 
 
 class _TextSink:
-    """Bytes for a standard output that takes text alone, as in notebooks and tests."""
+    """A binary sink for a standard output that accepts only text, as in notebooks."""
 
     def write(self, data: bytes) -> None:
         sys.stdout.write(data.decode())

@@ -43,7 +43,7 @@ from spinney.data.task import Task
 __all__ = ["compare"]
 
 _MOST_CLASSES = 1_000
-_NO_ERROR = 1e-9  # of the error of the baseline: what rounding leaves
+_NO_ERROR = 1e-9  # relative to the error of the baseline: rounding errors
 
 
 def compare(
@@ -80,16 +80,17 @@ def compare(
     task : {"auto", "classification", "regression"}, default="auto"
         With "auto", the task is classification if the target holds text, categories, booleans, or
         integers with at most 20 different values. It is regression for other numbers. (Decimal
-        numbers with only two different values, both whole, are classes.) Text of numbers with
-        units, signs or thousands separators raises an error, unless these numbers would be classes.
+        numbers with only two different values, both integers, are classes.) Texts such as
+        "1,234 €", with units, signs or thousands separators, raise an error, unless the numbers
+        would be classes.
     models : iterable of str or estimators, dict, or None, default=None
         The models to run: names from `spinney.comparison.families`, estimators, pairs of a name and
-        an estimator, or a dictionary of these. None runs all of Spinney's models.
+        an estimator, or a dictionary of these. None runs all of `spinney.comparison.families`.
     cv : int, splitter or iterable of splits, default=10
         The number of folds (stratified for classification, shuffled with `random_state`), or any
         ``cv`` of scikit-learn.
     scoring : str, callable or None, default=None
-        The measure to rank by. Classification: "error" (the default), "accuracy",
+        The metric of the ranking. Classification: "error" (the default), "accuracy",
         "balanced_accuracy", "f1" (mean over the classes), "log_loss", "brier", "roc_auc",
         "average_precision". Regression: "rmse" (the default), "mae", "median_absolute_error",
         "mape", "r2". Or a scorer of scikit-learn, greater being better.
@@ -101,9 +102,10 @@ def compare(
         stays a feature if it holds numbers. The training rows of every fold are then earlier than
         its test rows; the first rows are never test rows.
     time_limit : float or None, default=None
-        Approximate limit in seconds. Models that take too long are left out, then folds. If the
+        Approximate limit in seconds. Models that take too long are skipped, then folds. If the
         table is too large for the default booster, a sample of its rows is used. The result lists
-        what was left out. (A running fit is only stopped in the main thread, and not on Windows.)
+        skipped models and folds. (A running fit is only stopped in the main thread, and not on
+        Windows.)
     max_rows : int or None, default=None
         If the table has more rows, a stratified sample of this size is used.
     max_folds : int or None, default=None
@@ -139,50 +141,15 @@ def compare(
         for name, value in (("groups", groups), ("time", time))
         if isinstance(value, str)
     }
-    if isinstance(y, str):
-        X, y = _take_out(X, y, "y")
-    if isinstance(groups, str):
-        X, groups = _take_out(X, groups, "groups")
-    if isinstance(time, str):
-        rest, time = _take_out(X, time, "time")
-        X = X if as_column(time)[0].dtype.kind in "iuf" else rest
+    X, y, groups, time = _take_named_columns(X, y, groups, time)
     n_rows, n_features = X.shape
     if n_rows == 0 or n_features == 0:
         raise ValueError(f"X is empty: {n_rows:,} rows × {n_features:,} columns")
-    is_asked = task != "auto" or is_declared_category(y)
-    name = as_column(y)[1]
-    y, task = read_target(y, task)
-    if task == "classification" and not is_asked:
-        check_classes(y, name)
-    if len(y) != n_rows:
-        raise ValueError(f"X has {n_rows:,} rows, y has {len(y):,}")
-    classes = np.unique(y) if task == "classification" else None
-    if classes is not None and len(classes) > _MOST_CLASSES:
-        raise ParameterError(
-            f"the target has {len(classes):,} classes; up to {_MOST_CLASSES:,} are compared. "
-            "Is it an identifier? If it is a quantity, set ",
-            Parameter("task", "regression"),
-        )
+    y, task, classes = _read_target(y, task, n_rows)
     if time_limit == math.inf:
         time_limit = None
-    if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
-        raise ParameterError(
-            Parameter("time_limit"), f" must be a number of seconds above 0, got {time_limit!r}"
-        )
-    for name, most, least in (("max_rows", max_rows, 2), ("max_folds", max_folds, 1)):
-        if most is not None and not (isinstance(most, Integral) and most >= least):
-            raise ParameterError(
-                Parameter(name), f" must be a whole number of {least} or more, got {most!r}"
-            )
-    if isinstance(cv, str) or not (isinstance(cv, Integral | Iterable) or hasattr(cv, "split")):
-        raise ParameterError(
-            Parameter("cv"),
-            f" must be a number of folds, a splitter or a list of splits, got {cv!r}",
-        )
-    if not isinstance(cv, Integral) and not hasattr(cv, "split"):
-        cv = [(_row_numbers(train, n_rows), _row_numbers(test, n_rows)) for train, test in cv]
-        if max_rows is not None and max_rows < n_rows:
-            raise ValueError("max_rows cannot be given beside cv as splits: they name all rows")
+    _check_limits(time_limit, max_rows, max_folds)
+    cv = _check_cv(cv, n_rows, max_rows)
     families = select_families(models, task)
     given = _given(groups, time, categorical_features, cv, scoring) | named
     if any(family.is_own for family in families):
@@ -201,13 +168,13 @@ def compare(
     )
     table = _Rows(X, y, _marks(groups, "groups", n_rows), _marks(time, "time", n_rows), None)
     with ExitStack() as stack:
-        watchers = list(callbacks or [])
+        listeners = list(callbacks or [])
         if verbose:
-            watchers.append(stack.enter_context(Bar()))
+            listeners.append(stack.enter_context(Bar()))
 
-        def tell(step: Step) -> None:
-            for watcher in watchers:
-                watcher(step)
+        def report_step(step: Step) -> None:
+            for listener in listeners:
+                listener(step)
 
         n_most = validation.most_rows(y, n_features)
         if max_rows is not None:
@@ -217,10 +184,74 @@ def compare(
             rows = table.draw(n_most, random_state)
             left = None if time_limit is None else time_limit - (perf_counter() - start)
             try:
-                return validation.run(rows, tell, n_rows, left)
+                return validation.run(rows, report_step, n_rows, left)
             except MainModelTooSlow:
                 n_most = max(FEWEST_DRAWN, len(rows.y) // 4)
                 validation = replace(validation, starts_again=True)
+
+
+def _take_named_columns(X: Any, y: Any, groups: Any, time: Any) -> tuple[Any, Any, Any, Any]:
+    """Replace names of columns of X by these columns, and return X without them.
+
+    A numeric column of times stays in X, too.
+    """
+    if isinstance(y, str):
+        X, y = _take_out(X, y, "y")
+    if isinstance(groups, str):
+        X, groups = _take_out(X, groups, "groups")
+    if isinstance(time, str):
+        rest, time = _take_out(X, time, "time")
+        X = X if as_column(time)[0].dtype.kind in "iuf" else rest
+    return X, y, groups, time
+
+
+def _read_target(
+    y: Any, task: Literal["auto", "classification", "regression"], n_rows: int
+) -> tuple[NDArray[Any], Task, NDArray[Any] | None]:
+    """Return the target, the task and, for classification, the classes in order."""
+    task_is_given = task != "auto" or is_declared_category(y)
+    name = as_column(y)[1]
+    y, chosen = read_target(y, task)
+    if chosen == "classification" and not task_is_given:
+        check_classes(y, name)
+    if len(y) != n_rows:
+        raise ValueError(f"X has {n_rows:,} rows, y has {len(y):,}")
+    classes = np.unique(y) if chosen == "classification" else None
+    if classes is not None and len(classes) > _MOST_CLASSES:
+        raise ParameterError(
+            f"the target has {len(classes):,} classes; expected at most {_MOST_CLASSES:,}. "
+            "Is it an identifier? If it is a quantity, set ",
+            Parameter("task", "regression"),
+        )
+    return y, chosen, classes
+
+
+def _check_limits(time_limit: float | None, max_rows: int | None, max_folds: int | None) -> None:
+    """Raise a ParameterError if a limit is invalid."""
+    if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
+        raise ParameterError(
+            Parameter("time_limit"), f" must be a number of seconds above 0, got {time_limit!r}"
+        )
+    for name, most, least in (("max_rows", max_rows, 2), ("max_folds", max_folds, 1)):
+        if most is not None and not (isinstance(most, Integral) and most >= least):
+            raise ParameterError(
+                Parameter(name), f" must be an integer of at least {least}, got {most!r}"
+            )
+
+
+def _check_cv(cv: Any, n_rows: int, max_rows: int | None) -> Any:
+    """Return cv; splits as a list of row numbers."""
+    if isinstance(cv, str) or not (isinstance(cv, Integral | Iterable) or hasattr(cv, "split")):
+        raise ParameterError(
+            Parameter("cv"),
+            f" must be a number of folds, a splitter or a list of splits, got {cv!r}",
+        )
+    if isinstance(cv, Integral) or hasattr(cv, "split"):
+        return cv
+    splits = [(_row_numbers(train, n_rows), _row_numbers(test, n_rows)) for train, test in cv]
+    if max_rows is not None and max_rows < n_rows:
+        raise ValueError("max_rows cannot be given together with cv as splits of all rows")
+    return splits
 
 
 @dataclass(frozen=True)
@@ -272,7 +303,7 @@ class _CrossValidation:
         return affordable_rows(self.time_limit / 3, n_features, n_outputs)
 
     def run(
-        self, rows: _Rows, tell: Callable[[Step], None], n_given: int, seconds: float | None
+        self, rows: _Rows, on_step: Callable[[Step], None], n_given: int, seconds: float | None
     ) -> Comparison:
         """Run all models on these rows within a number of seconds."""
         notes: list[Note] = [self.measure.note] if self.measure.note else []
@@ -309,7 +340,7 @@ class _CrossValidation:
             splits,
             self.measure,
             seconds,
-            tell,
+            on_step,
             may_draw=self.may_draw and not self.starts_again,
             clock=perf_counter,
             limit=deadline,
@@ -331,7 +362,7 @@ class _CrossValidation:
 
     def _make(self, family: Family) -> Any:
         model = family.make(self.task, self.random_state, self.n_jobs)
-        # The baseline reads no columns and has no such parameter.
+        # The baseline uses no columns and does not have this parameter.
         if not family.is_own and "categorical_features" in model.get_params():
             model.set_params(categorical_features=self.categorical_features)
         return model
@@ -341,7 +372,7 @@ class _CrossValidation:
     ) -> Comparison:
         splits = _measured_folds(scheduler, folds.splits[:n_folds], self.measure, notes)
         n_folds = len(splits)
-        order = {family.name: place for place, family in enumerate(self.families)}
+        order = {family.name: index for index, family in enumerate(self.families)}
         runners = sorted(scheduler.runners, key=lambda runner: order[runner.family.name])
         results = [_result(runner, self.task, rows.y, splits) for runner in runners]
         sign = self.measure.sign
@@ -394,7 +425,8 @@ def _raise_common_failure(scheduler: Scheduler) -> None:
 
 
 def _has_dates(X: Any) -> bool:
-    """Whether a column of a data frame holds dates, times or durations."""
+    """Return whether a column of a data frame holds dates, times or durations."""
+    # Imported late, for start-up time.
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -412,8 +444,8 @@ def _note_perfect_fit(ranked: list[ModelResult], task: Task, measure: Measure) -
     if not best.mean < _NO_ERROR * baseline.mean:
         return []
     text = (
-        f"{ranked[0].name} makes no error: the target seems to be computed from columns, "
-        "which may not be known when it is to be predicted"
+        f"{ranked[0].name} makes no error: the target seems to be a function of columns "
+        "that may be unknown at the time of the prediction"
     )
     return [Note(text, kind=NoteKind.NO_ERROR)]
 
@@ -421,7 +453,7 @@ def _note_perfect_fit(ranked: list[ModelResult], task: Task, measure: Measure) -
 def _measured_folds(
     scheduler: Scheduler, splits: list[tuple[Any, Any]], measure: Measure, notes: list[Note]
 ) -> list[tuple[Any, Any]]:
-    """Leave out folds on which the measure is undefined, and models whose score is not finite."""
+    """Drop folds with an undefined metric; models with infinite or NaN scores fail."""
     running = [runner for runner in scheduler.runners if runner.runs]
     measured = [
         number
@@ -434,13 +466,13 @@ def _measured_folds(
             why = "are targets too large?"
         raise ValueError(f"{measure.name} is undefined on every fold; {why}")
     if len(measured) < len(splits) and running:
-        left_out = len(splits) - len(measured)
-        text = f"{measure.name} is undefined on {left_out} of {len(splits)} folds"
+        n_undefined = len(splits) - len(measured)
+        text = f"{measure.name} is undefined on {n_undefined} of {len(splits)} folds"
         notes.append(Note(text, kind=NoteKind.UNDEFINED_FOLDS))
     for runner in running:
         runner.trials = [runner.trials[number] for number in measured]
         if not all(np.isfinite(trial.score) for trial in runner.trials):
-            message = "the score of some fold is not finite"
+            message = "a fold has a score that is not finite"
             runner.failure = Failure(Stage.MEASURE, "", message, measure.name)
     return [splits[number] for number in measured]
 
@@ -474,7 +506,7 @@ def _result(
 def _given(
     groups: Any, time: Any, categorical_features: Any, cv: Any, scoring: Any
 ) -> dict[str, str]:
-    """Return the arguments that a result does not hold, as Python code."""
+    """Return the arguments that are not part of a result, as Python code."""
     given = {}
     if not isinstance(cv, Integral):
         given["cv"] = "cv"
@@ -485,8 +517,8 @@ def _given(
     }
     if not (isinstance(categorical_features, str) and categorical_features == "from_dtype"):
         plain = isinstance(categorical_features, list) and len(categorical_features) <= 20
-        said = repr(categorical_features) if plain else "categorical_features"
-        given["categorical_features"] = said
+        code = repr(categorical_features) if plain else "categorical_features"
+        given["categorical_features"] = code
     return given
 
 
@@ -510,7 +542,7 @@ def _row_numbers(rows: Any, n_rows: int) -> NDArray[np.intp]:
             raise ValueError(f"cv has a mask of {len(rows):,} rows, X has {n_rows:,}")
         rows = np.flatnonzero(rows)
     if not len(rows) or rows.dtype.kind not in "iu":
-        raise ValueError("cv: expected splits of row numbers, neither part empty")
+        raise ValueError("cv: expected pairs of training and test rows, both not empty")
     if rows.min() < -n_rows or rows.max() >= n_rows:
         raise ValueError(f"cv: expected row numbers below {n_rows:,}, got {rows.max():,}")
     return rows % n_rows
@@ -518,6 +550,7 @@ def _row_numbers(rows: Any, n_rows: int) -> NDArray[np.intp]:
 
 def _take_out(X: Any, name: str, argument: str) -> tuple[Any, Any]:
     """Split a data frame into the other columns and the column named by an argument."""
+    # Imported late, for start-up time.
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -527,6 +560,7 @@ def _take_out(X: Any, name: str, argument: str) -> tuple[Any, Any]:
             "column names"
         )
     if name not in frame.columns:
+        # Imported late, for start-up time.
         from spinney.io.table_file import unknown_column
 
         raise unknown_column(
@@ -536,7 +570,7 @@ def _take_out(X: Any, name: str, argument: str) -> tuple[Any, Any]:
 
 
 def _as_table(X: Any) -> Any:
-    """Return X itself if it has rows and columns; a list of rows as an array, or as a table."""
+    """Return X; a list of rows as an array or, with texts, as a table."""
     if isinstance(X, str | PathLike):
         raise ValueError(
             f"X: expected a table, got the path {str(X)!r}; read it with "
@@ -547,7 +581,8 @@ def _as_table(X: Any) -> Any:
     if not hasattr(X, "shape"):
         rows = X
         X = np.asarray(rows)
-        if X.dtype.kind == "U":  # NumPy converts numbers beside text to text: keep the types
+        if X.dtype.kind == "U":  # NumPy has converted all values to text; keep the types
+            # Imported late, for start-up time.
             import pyarrow as pa
 
             columns = zip(*rows, strict=True)
@@ -557,5 +592,5 @@ def _as_table(X: Any) -> Any:
     names = list(getattr(X, "columns", [])) if not hasattr(X, "column_names") else X.column_names
     if len(set(map(str, names))) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"X: expected column names that differ, got {twice!r} twice")
+        raise ValueError(f"X: expected distinct column names, got {twice!r} twice")
     return X

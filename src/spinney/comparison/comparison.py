@@ -9,6 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from spinney.comparison.measure import MEASURES
 from spinney.comparison.outcomes import EndedBy
 from spinney.data.task import Task
@@ -23,7 +25,7 @@ __all__ = ["Comparison", "Estimate", "ModelResult"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A cross-validated number.
+    """A cross-validated score.
 
     Attributes
     ----------
@@ -106,16 +108,16 @@ class Comparison:
     task : {"classification", "regression"}
         The task.
     metric : str
-        The measure: "error" (the share of rows put in a wrong class), "rmse" (root mean squared
+        The metric: "error" (the share of wrong predictions), "rmse" (root mean squared
         error) or the one given as `scoring`.
     greater_is_better : bool
-        Whether a larger measure is better.
+        Whether a larger metric is better.
     n_rows, n_features, n_folds : int
         The size of the table and the number of folds that all models ran on.
     stratified : bool
         Whether every fold has the classes in about the same proportions.
     results : list of ModelResult
-        Best first; models that failed or were left out come last.
+        Best first; models that failed or were skipped come last.
     notes : list of str
         Remarks on the data and on the run; `Note` objects if the comparison ran in this process.
     folds : str
@@ -125,9 +127,9 @@ class Comparison:
     simpler : str or None
         The simplest model within one standard error of the best, if simpler than the best.
     compared : ComparisonData or None
-        The data, the models and their predictions; None if read back from a file.
+        The data, the models and their predictions; None after reading from a file.
     ended_by : EndedBy or None
-        What ended the comparison before its last fold.
+        The reason for an end before the last fold.
     """
 
     task: Task
@@ -157,7 +159,7 @@ class Comparison:
 
         Each has ``model``, the measure under its name (such as ``error``), ``se`` (its standard
         error), ``fit_seconds``, ``predict_seconds``, ``size``, ``tied`` and ``p_value``; in
-        regression also ``r2``. A model that failed or was left out has NaN, and ``failure`` is the
+        regression also ``r2``. A model that failed or was skipped has NaN, and ``failure`` is the
         reason.
 
         Examples
@@ -194,7 +196,7 @@ class Comparison:
         for result in self.results:
             if result.name == name:
                 return result
-        raise KeyError(f"{name!r}; there are: {', '.join(r.name for r in self.results)}")
+        raise KeyError(f"{name!r}; expected one of: {', '.join(r.name for r in self.results)}")
 
     def make(self, name: str | None = None) -> Any:
         """Return an unfitted model; the best one if no name is given."""
@@ -220,7 +222,7 @@ class Comparison:
         Parameters
         ----------
         name : str or None, default=None
-            Which model; the best one if no name is given.
+            The model; None is the best one.
         X : table or None, default=None
             The rows to explain; rows of the comparison if None.
         max_rows : int, default=500
@@ -234,8 +236,7 @@ class Comparison:
             The result of `spinney.inspection.explain`; exact for trees and their ensembles, sampled
             for models that transform the table first.
         """
-        import numpy as np
-
+        # Imported late, for start-up time.
         from spinney.data.rows import take_rows
         from spinney.inspection import explain
 
@@ -251,6 +252,7 @@ class Comparison:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the ranking; see `spinney.plot.comparison`."""
+        # Imported late, as plots need matplotlib, an optional dependency.
         from spinney import plot
 
         return plot.comparison(self, ax=ax)
@@ -268,13 +270,14 @@ class Comparison:
             The names of the table and of the target.
         seconds : float, default=60
             The time limit; parts that take longer (learning curves, importances) are listed as
-            left out.
+            not shown.
 
         Returns
         -------
         Path
             The file.
         """
+        # Imported late, as `report` is a layer above this package.
         from spinney.comparison.recipe import Origin
         from spinney.report.build_evidence import build_evidence
         from spinney.report.page import write_page
@@ -336,6 +339,7 @@ class Comparison:
 
     def __rich__(self) -> Group:
         """Return what rich shows: the same table, in colours."""
+        # Imported late, for start-up time.
         from rich import box
         from rich.console import Group
         from rich.table import Table
@@ -357,45 +361,45 @@ class Comparison:
     @property
     def summary(self) -> str:
         """Task, size of the table and number of folds, in one line."""
-        asked = f" of {self.n_folds_asked}" if self.n_folds_asked else ""
+        requested = f" of {self.n_folds_asked}" if self.n_folds_asked else ""
         kind = self.folds or ("stratified folds" if self.stratified else "folds")
         columns = f"{self.n_features:,} column{'' if self.n_features == 1 else 's'}"
-        return f"{self.task} · {self.n_rows:,} rows × {columns} · {self.n_folds}{asked} {kind}"
+        return f"{self.task} · {self.n_rows:,} rows × {columns} · {self.n_folds}{requested} {kind}"
 
     @property
     def findings(self) -> list[str]:
         """Remarks on the ranking: ties with the best model, and a simpler model."""
-        said = []
+        remarks = []
         if any(result.tied for result in self.results):
-            said.append(
+            remarks.append(
                 "≈ not significantly different from the best (paired test over the folds, p > 0.05)"
             )
         if self.simpler is not None:
-            said.append(
+            remarks.append(
                 f"Simpler is better: {self.simpler} is within one standard error of the best."
             )
-        return said
+        return remarks
 
     @property
     def metric_title(self) -> str:
-        """The measure's title as a column header."""
+        """The metric's title as a column header."""
         return next((m.title for m in MEASURES if m.name == self.metric), self.metric)
 
     @property
     def percent(self) -> bool:
-        """Whether the measure is shown in percent."""
+        """Whether the metric is shown in percent."""
         return any(m.name == self.metric and m.percent for m in MEASURES)
 
     def _compared(self) -> ComparisonData:
         if self.compared is None:
-            raise ValueError("this comparison was read back: it has no data and no models")
+            raise ValueError("this comparison has no data and no models: it comes from a file")
         return self.compared
 
     def _name(self, name: str | None) -> str:
         if name is not None:
             return self[name].name
         if self.best is None:
-            raise ValueError("every model failed: there is no best one")
+            raise ValueError("there is no best model: all models failed")
         return self.best.name
 
     def _header(self) -> tuple[str, ...]:
@@ -412,7 +416,7 @@ class Comparison:
             mark = "* " if result is self.best else "≈ " if result.tied else "  "
             if result.estimate is None:
                 blanks = ("–",) * (len(self._header()) - 2)
-                yield (mark + result.name, "failed" if result.failure else "left out", *blanks)
+                yield (mark + result.name, "failed" if result.failure else "skipped", *blanks)
                 continue
             mean, se = result.estimate.mean * scale, result.estimate.se * scale
             measures = [f"{mean:.{decimals}f} ± {se:.{decimals}f}"]
@@ -425,7 +429,7 @@ class Comparison:
 
     def _failures(self) -> list[str]:
         failures = [f"{r.name} failed: {r.failure}" for r in self.results if r.failure]
-        skipped = [f"{r.name} left out: {r.skipped}" for r in self.results if r.skipped]
+        skipped = [f"{r.name} skipped: {r.skipped}" for r in self.results if r.skipped]
         return failures + skipped
 
     def _has_r2(self) -> bool:
@@ -433,7 +437,7 @@ class Comparison:
 
 
 def _decimals(spreads: list[float]) -> int:
-    """Return how many decimals show two digits of the first standard error that is not 0."""
+    """Return the decimals for two digits of the first standard error above 0."""
     spread = next((spread for spread in spreads if spread > 1e-9), 0.01)
     return min(6, max(0, 1 - math.floor(math.log10(spread))))
 

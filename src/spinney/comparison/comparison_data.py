@@ -1,4 +1,4 @@
-"""The data of a comparison, its models and their cross-validated predictions."""
+"""The data of a comparison, its models and their out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.comparison.measure import Measure
-from spinney.comparison.scheduler import Trial
+from spinney.comparison.scheduler import FoldResult
 
 __all__ = ["ComparisonData"]
 
@@ -30,17 +30,17 @@ class ComparisonData:
     classes : array or None
         The classes in order (classification).
     measure : Measure
-        The measure that models are ranked by.
+        The metric of the ranking.
     splits : list of (train, test)
         The folds that all models ran on.
     makers : dict of str to callable
         For each model, a function that returns it unfitted.
-    trials : dict of str to list of Trial
+    trials : dict of str to list of FoldResult
         The results of each model, fold by fold.
     random_state : int or None
         Seed of the folds and of the models.
     given : dict of str to str
-        Arguments of `compare` that the other attributes do not hold, as Python code.
+        Further arguments of `compare`, as Python code.
     """
 
     X: Any
@@ -50,7 +50,7 @@ class ComparisonData:
     measure: Measure
     splits: list[tuple[Rows, Rows]]
     makers: dict[str, Callable[[], Any]]
-    trials: dict[str, list[Trial]]
+    trials: dict[str, list[FoldResult]]
     random_state: int | None
     given: dict[str, str] = field(default_factory=dict)
 
@@ -65,11 +65,13 @@ class ComparisonData:
 
     def predictions(self, name: str) -> NDArray[Any]:
         """Return out-of-fold predictions; NaN or None for rows in no test fold."""
-        numbers = self.classes is None
-        predicted = np.full(len(self.y), np.nan) if numbers else np.full(len(self.y), None, object)
+        is_regression = self.classes is None
+        predicted = (
+            np.full(len(self.y), np.nan) if is_regression else np.full(len(self.y), None, object)
+        )
         for trial, (_, test) in zip(self._trials(name), self.splits, strict=True):
             predicted[test] = trial.predicted
-        if not numbers and len(self.tested) == len(self.y):
+        if not is_regression and len(self.tested) == len(self.y):
             return predicted.astype(self.y.dtype)
         return predicted
 
@@ -83,8 +85,10 @@ class ComparisonData:
             probabilities[test] = trial.probabilities
         return probabilities
 
-    def _trials(self, name: str) -> list[Trial]:
+    def _trials(self, name: str) -> list[FoldResult]:
         trials = self.trials[name][: len(self.splits)]
         if len(trials) < len(self.splits):
-            raise ValueError(f"{name} was not run to the end, and has predicted some rows only")
+            raise ValueError(
+                f"{name} was not run on all folds and has predictions for some rows only"
+            )
         return trials

@@ -17,7 +17,7 @@ __all__ = ["TimeUp", "deadline"]
 
 
 class TimeUp(BaseException):
-    """A deadline has passed; no Exception, like KeyboardInterrupt, so that nothing swallows it."""
+    """A deadline has passed. Like KeyboardInterrupt, it passes ``except Exception``."""
 
 
 @contextmanager
@@ -25,54 +25,55 @@ def deadline(seconds: float | None, clock: Callable[[], float] = monotonic) -> I
     """Raise `TimeUp` in the body after a number of seconds.
 
     Fits and predictions of Spinney check for signals, so they end soon after. Signals reach the
-    main thread only and need SIGALRM; elsewhere the body runs without a limit. An alarm that was
-    set before rings when it is due, and stays set afterwards.
+    main thread only and need SIGALRM; elsewhere the body runs without a limit. An alarm of the
+    caller is still delivered at its time.
 
     Parameters
     ----------
     seconds : float or None
         The limit; None means unlimited.
     clock : callable, default=time.monotonic
-        Returns the time in seconds. It decides whose alarm rings; the signals themselves come from
-        the system's timer.
+        Returns the time in seconds. It only determines which alarm is due; the system's timer sends
+        the signals.
     """
-    if seconds is None or not math.isfinite(seconds) or not _can_ring():
+    if seconds is None or not math.isfinite(seconds) or not _has_alarms():
         yield
         return
-    theirs: Any = signal.getsignal(signal.SIGALRM)
+    their_handler: Any = signal.getsignal(signal.SIGALRM)
     start = clock()
     their_seconds, interval = signal.getitimer(signal.ITIMER_REAL)
     their_time = start + their_seconds if their_seconds > 0 else math.inf
     our_time = start + max(seconds, 1e-3)
     armed = True
 
-    def ring(number: int, frame: FrameType | None) -> None:
+    def on_alarm(number: int, frame: FrameType | None) -> None:
         nonlocal their_time
         if clock() >= their_time:
             their_time = clock() + interval if interval > 0 else math.inf
             _set_alarm(min(our_time, their_time) - clock())
-            if callable(theirs):
-                theirs(number, frame)
+            if callable(their_handler):
+                their_handler(number, frame)
         elif armed:
             raise TimeUp
 
-    signal.signal(signal.SIGALRM, ring)
+    signal.signal(signal.SIGALRM, on_alarm)
     _set_alarm(min(our_time, their_time) - start)
     try:
         yield
     finally:
         armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, theirs)
+        signal.signal(signal.SIGALRM, their_handler)
         if their_time < math.inf:
             signal.setitimer(signal.ITIMER_REAL, max(their_time - clock(), 1e-3), interval)
 
 
-def _can_ring() -> bool:
+def _has_alarms() -> bool:
     return (
         hasattr(signal, "setitimer")
         and threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGALRM) is not None  # a handler that Python cannot put back
+        and signal.getsignal(signal.SIGALRM)
+        is not None  # None: a handler that Python cannot restore
     )
 
 

@@ -1,8 +1,8 @@
-"""The learners that `compare` runs: the one place where a learner family adds itself.
+"""The learners of `compare`.
 
-To add a family, write a function that makes the estimator and put a `Family` into `FAMILIES`,
-simpler families first. Nothing else needs to know: the shell's help, ``--models`` and the table
-read this list. Import inside the function, so that listing the families loads none of them.
+To add one, write a function that creates the estimator and add a `Family` to `FAMILIES`, simpler
+families first. The shell's help, ``--models`` and the tables use this list. Import inside the
+function, so that listing the families loads no estimator.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ class Family:
     Attributes
     ----------
     name : str
-        The class name in snake case without the task, as it is typed in the shell.
+        The class name in snake case without the task, for the shell.
     title : str
-        A few words for people.
+        A short description.
     make : callable
-        ``make(task, random_state, n_jobs)`` returns an estimator that is not fitted yet.
+        ``make(task, random_state, n_jobs)`` returns an unfitted estimator.
     tasks : tuple of {"classification", "regression"}
-        The tasks the family can do; it is left out of the others.
+        The supported tasks.
     effort : int
-        How much time it takes among the others, roughly: the cheap ones are run first.
+        Rank of the time for a fit; models with less effort run first.
     complexity : int
-        How hard a model is to take in: 0 a number, 1 a line, 2 a tree, 3 densities and
-        neighbourhoods, 4 sums of questions, 5 hundreds of trees.
+        Rank of the complexity: 0 constants, 1 linear models, 2 single trees, 3 densities and
+        neighbourhoods, 4 sums of stumps, 5 hundreds of trees.
     is_own : bool
-        Whether it is an estimator that the caller brought along.
+        Whether the caller passed the estimator.
     """
 
     name: str
@@ -55,12 +55,14 @@ class Family:
 
 
 def _baseline(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, for start-up time.
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
     return DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
 
 
 def _k_neighbors(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, as listing the families must not load them.
     from spinney.comparison.scaled_neighbors import (
         ScaledNeighborsClassifier,
         ScaledNeighborsRegressor,
@@ -71,6 +73,7 @@ def _k_neighbors(task: Task, random_state: int | None, n_jobs: int | None) -> An
 
 
 def _local_regression(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, as listing the families must not load them.
     from spinney.comparison.scaled_local import ScaledLocalClassifier, ScaledLocalRegressor
 
     kind = ScaledLocalClassifier if task == "classification" else ScaledLocalRegressor
@@ -78,36 +81,42 @@ def _local_regression(task: Task, random_state: int | None, n_jobs: int | None) 
 
 
 def _mixture(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, as listing the families must not load them.
     from spinney.comparison.scaled_mixture import ScaledMixtureClassifier
 
     return ScaledMixtureClassifier(random_state=random_state, n_jobs=n_jobs)
 
 
 def _linear_regression(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, as listing the families must not load them.
     from spinney.comparison.scaled_linear import ScaledLinearRegression
 
     return ScaledLinearRegression(random_state=random_state, n_jobs=n_jobs)
 
 
 def _ridge(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, as listing the families must not load them.
     from spinney.comparison.scaled_linear import ScaledRidge
 
     return ScaledRidge(random_state=random_state, n_jobs=n_jobs)
 
 
 def _logistic_regression(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, as listing the families must not load them.
     from spinney.comparison.scaled_linear import ScaledLogisticRegression
 
     return ScaledLogisticRegression(random_state=random_state, n_jobs=n_jobs)
 
 
 def _perceptron(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, as listing the families must not load them.
     from spinney.comparison.scaled_linear import ScaledPerceptron
 
     return ScaledPerceptron(random_state=random_state, n_jobs=n_jobs)
 
 
 def _decision_tree(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, as listing the families must not load them.
     from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     tree = DecisionTreeClassifier if task == "classification" else DecisionTreeRegressor
@@ -115,6 +124,7 @@ def _decision_tree(task: Task, random_state: int | None, n_jobs: int | None) -> 
 
 
 def _decision_tree_pruned(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, as listing the families must not load them.
     from spinney.tree.pruned_tree import PrunedTreeClassifier, PrunedTreeRegressor
 
     tree = PrunedTreeClassifier if task == "classification" else PrunedTreeRegressor
@@ -122,6 +132,7 @@ def _decision_tree_pruned(task: Task, random_state: int | None, n_jobs: int | No
 
 
 def _bagging(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, as listing the families must not load them.
     from spinney.ensemble import BaggingClassifier, BaggingRegressor
 
     bagging = BaggingClassifier if task == "classification" else BaggingRegressor
@@ -129,6 +140,7 @@ def _bagging(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
 
 
 def _random_forest(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, as listing the families must not load them.
     from spinney.ensemble import RandomForestClassifier, RandomForestRegressor
 
     forest = RandomForestClassifier if task == "classification" else RandomForestRegressor
@@ -136,6 +148,7 @@ def _random_forest(task: Task, random_state: int | None, n_jobs: int | None) -> 
 
 
 def _extra_trees(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, as listing the families must not load them.
     from spinney.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
     forest = ExtraTreesClassifier if task == "classification" else ExtraTreesRegressor
@@ -143,6 +156,7 @@ def _extra_trees(task: Task, random_state: int | None, n_jobs: int | None) -> An
 
 
 def _boosting(task: Task, random_state: int | None, n_jobs: int | None, **params: Any) -> Any:
+    # Imported late, as listing the families must not load them.
     from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
     boosting = GradientBoostingClassifier if task == "classification" else GradientBoostingRegressor
@@ -158,17 +172,18 @@ def _boosted_small_trees(task: Task, random_state: int | None, n_jobs: int | Non
 
 
 def _ada_boost(task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, as listing the families must not load them.
     from spinney.ensemble import AdaBoostClassifier, AdaBoostRegressor
 
     kind = AdaBoostClassifier if task == "classification" else AdaBoostRegressor
     return kind(n_estimators=200, random_state=random_state, n_jobs=n_jobs)
 
 
-# What the others are measured against: it is in every comparison that a time limit allows.
+# The reference of all other models: a time limit skips it last.
 MAIN_MODEL = "gradient_boosting"
 
 FAMILIES: tuple[Family, ...] = (
-    Family("baseline", "the commonest class, or the mean", _baseline, effort=0, complexity=0),
+    Family("baseline", "the most frequent class, or the mean", _baseline, effort=0, complexity=0),
     Family(
         "linear_regression",
         "least squares, columns scaled",
@@ -187,7 +202,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "logistic_regression",
-        "a line in the log-odds, columns scaled",
+        "linear log-odds, columns scaled",
         _logistic_regression,
         ("classification",),
         effort=2,
@@ -195,7 +210,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "perceptron",
-        "a line by its mistakes, averaged",
+        "averaged perceptron",
         _perceptron,
         ("classification",),
         effort=1,
@@ -208,7 +223,7 @@ FAMILIES: tuple[Family, ...] = (
         effort=2,
         complexity=2,
     ),
-    Family("decision_tree", "CART grown to the end", _decision_tree, effort=1, complexity=2),
+    Family("decision_tree", "fully grown CART", _decision_tree, effort=1, complexity=2),
     Family(
         "k_neighbors",
         "15 nearest of at most 50,000 rows, columns scaled",
@@ -226,21 +241,21 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "local_regression",
-        "a plane at each place, from at most 20,000 rows",
+        "locally linear, from at most 20,000 rows",
         _local_regression,
         effort=6,
         complexity=3,
     ),
     Family(
         "ada_boost",
-        "200 stumps that vote; of numbers the median of small trees",
+        "200 weighted stumps; regression: the median of small trees",
         _ada_boost,
         effort=2,
         complexity=4,
     ),
     Family(
         "boosted_stumps",
-        "1,000 questions, one after another",
+        "1,000 boosted stumps",
         _boosted_stumps,
         effort=4,
         complexity=4,
@@ -266,7 +281,7 @@ FAMILIES: tuple[Family, ...] = (
 
 
 def select_families(models: Any, task: Task) -> list[Family]:
-    """Return the families of these models, in this order; all that can do `task` for None.
+    """Return the families of these models, in this order; None is all families for `task`.
 
     A model is a name, an estimator, or a pair of both; a dictionary has estimators by name.
     """
@@ -285,18 +300,23 @@ def select_families(models: Any, task: Task) -> list[Family]:
             continue
         if model not in by_name:
             close = get_close_matches(str(model), by_name, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(by_name)}"
+            hint = (
+                f"did you mean {close[0]!r}?" if close else f"expected one of: {', '.join(by_name)}"
+            )
             raise ParameterError(Parameter("models"), f" has no {model!r}; {hint}")
         if task not in by_name[model].tasks:
-            raise ParameterError(Parameter("models"), f": {model!r} cannot do {task}")
+            raise ParameterError(Parameter("models"), f": {model!r} does not support {task}")
         selected[model] = by_name[model]
     if not selected:
-        raise ParameterError(Parameter("models"), f" is empty; there are: {', '.join(by_name)}")
+        raise ParameterError(
+            Parameter("models"), f" is empty; expected some of: {', '.join(by_name)}"
+        )
     return list(selected.values())
 
 
 def _own_family(model: Any, task: Task, taken: Collection[str]) -> Family:
-    """Return the family of an estimator that is given, or of a name and an estimator."""
+    """Return the family of an estimator, or of a pair of a name and an estimator."""
+    # Imported late, for start-up time.
     from sklearn.base import is_classifier, is_regressor
 
     name, estimator = model if isinstance(model, tuple) else (None, model)
@@ -307,18 +327,19 @@ def _own_family(model: Any, task: Task, taken: Collection[str]) -> Family:
     kind = type(estimator).__name__
     other = is_regressor if task == "classification" else is_classifier
     if other(estimator):
-        raise ValueError(f"models: {name or kind} cannot do {task}")
+        raise ValueError(f"models: {name or kind} does not support {task}")
     if name is None:
-        words = re.sub(r"(Classifier|Regressor)$", "", kind) or kind
-        first = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", words).lower()
+        camel = re.sub(r"(Classifier|Regressor)$", "", kind) or kind
+        first = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", camel).lower()
         numbered = (f"{first}_{number}" for number in count(2))
         name = next(name for name in chain([first], numbered) if name not in taken)
     elif name in taken or not isinstance(name, str):
-        raise ValueError(f"models: expected a name that is not taken, got {name!r}")
+        raise ValueError(f"models: expected a new name, got {name!r}")
     return Family(name, kind, partial(_clone, estimator), (task,), is_own=True)
 
 
 def _clone(estimator: Any, task: Task, random_state: int | None, n_jobs: int | None) -> Any:
+    # Imported late, for start-up time.
     from sklearn.base import clone
 
     return clone(estimator, safe=False)

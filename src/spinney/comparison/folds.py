@@ -1,4 +1,4 @@
-"""Folds that all models of a comparison share."""
+"""The folds of a comparison, the same for all models."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FoldKind(Enum):
     PLAIN = "folds"
     STRATIFIED = "stratified folds"
     GROUPED = "folds of whole groups"
-    IN_TIME = "folds, each after what it learns from"
+    IN_TIME = "folds, each after its training rows"
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ def make_folds(
     if not isinstance(cv, Integral):
         if groups is not None or time is not None:
             raise ParameterError(
-                Parameter("cv"), f" must be a number of folds beside groups or time, got {cv!r}"
+                Parameter("cv"), f" must be a number of folds with groups or time, got {cv!r}"
             )
-        return _own_folds(y, task, cv)
+        return _given_folds(y, task, cv)
     n_folds = int(cv)
     if not 2 <= n_folds <= len(y):
         raise ParameterError(
@@ -69,7 +69,7 @@ def make_folds(
         return _folds_in_time(y, time, n_folds)
     if groups is not None:
         return _folds_of_groups(y, task, groups, n_folds, random_state)
-    return _folds_by_chance(y, task, n_folds, random_state, notes)
+    return _random_folds(y, task, n_folds, random_state, notes)
 
 
 def most_folds(y: NDArray[Any], task: Task) -> int:
@@ -92,11 +92,12 @@ def usual_folds(y: NDArray[Any], task: Task, groups: Any = None, time: Any = Non
             reason = "too few groups" if time is None else "too few different times"
         elif len(y) > 1:
             reason = f"each of the {len(y):,} rows has a class of its own"
-        raise ValueError(f"there is too little to cross-validate: {reason}")
+        raise ValueError(f"too few rows for cross-validation: {reason}")
     return min(10, most)
 
 
-def _own_folds(y: NDArray[Any], task: Task, cv: Any) -> Folds:
+def _given_folds(y: NDArray[Any], task: Task, cv: Any) -> Folds:
+    # Imported late, for start-up time.
     from sklearn.model_selection import check_cv
 
     splits = _split(check_cv(cv, y, classifier=task == "classification"), y)
@@ -105,9 +106,10 @@ def _own_folds(y: NDArray[Any], task: Task, cv: Any) -> Folds:
     return Folds(splits, FoldKind.PLAIN)
 
 
-def _folds_by_chance(
+def _random_folds(
     y: NDArray[Any], task: Task, n_folds: int, random_state: int | None, notes: list[Note]
 ) -> Folds:
+    # Imported late, for start-up time.
     from sklearn.model_selection import KFold, StratifiedKFold
 
     if task == "regression":
@@ -130,6 +132,7 @@ def _folds_by_chance(
 def _folds_of_groups(
     y: NDArray[Any], task: Task, groups: NDArray[Any], n_folds: int, random_state: int | None
 ) -> Folds:
+    # Imported late, for start-up time.
     from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
     _, numbers = np.unique(groups.astype(str) if groups.dtype == object else groups, False, True)

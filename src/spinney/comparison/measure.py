@@ -1,4 +1,4 @@
-"""Measures that models are ranked by."""
+"""Metrics of the ranking."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of prediction quality.
+    """A metric of predictions.
 
     Attributes
     ----------
     name, title : str
-        As it is typed, and as a table's head shows it.
+        The name as an argument, and the title in the head of tables.
     task : {"classification", "regression"} or None
-        What it measures; None for scorers of scikit-learn's.
+        The task of the predictions; None for scikit-learn's scorers.
     greater_is_better : bool
         Whether a larger number is better.
     needs : {"predictions", "probabilities", "model"}
-        What `calculate` gets beside the truth: predictions; probabilities (rows × classes) and the
-        classes; or (a scorer) the model and X.
+        The other arguments of `calculate`: predictions; probabilities (rows × classes) and the
+        classes; or, for a scorer, the model and X.
     calculate : callable
+        Returns the metric.
     percent : bool
-        Whether it is shown in percent.
+        Whether it is printed in percent.
     note : Note or None
-        A remark for the reader of a result.
+        A note for the result.
     """
 
     name: str
@@ -53,11 +54,11 @@ class Measure:
 
     @property
     def sign(self) -> float:
-        """What turns the measure into a loss: −1 where greater is better."""
+        """The factor that turns the metric into a loss: −1 if greater is better."""
         return -1.0 if self.greater_is_better else 1.0
 
     def of(self, model: Any, X: Any, y: Array, classes: Array | None = None) -> float:
-        """Measure a fitted model on rows of a table."""
+        """Calculate the metric of a fitted model on rows of a table."""
         if self.needs == "model":
             return float(self.calculate(model, X, y))
         if self.needs == "predictions":
@@ -85,11 +86,12 @@ def _accuracy(y: Array, predicted: Array) -> float:
 
 
 def _balanced_accuracy(y: Array, predicted: Array) -> float:
-    right = predicted == y
-    return float(np.mean([right[y == label].mean() for label in np.unique(y)]))
+    correct = predicted == y
+    return float(np.mean([correct[y == label].mean() for label in np.unique(y)]))
 
 
 def _f1(y: Array, predicted: Array) -> float:
+    # Imported late, for start-up time.
     from sklearn.metrics import f1_score
 
     return float(f1_score(y, predicted, average="macro", zero_division=0))
@@ -120,12 +122,14 @@ def _over_classes(
 
 
 def _roc_auc(y: Array, probabilities: Array, classes: Array) -> float:
+    # Imported late, for start-up time.
     from sklearn.metrics import roc_auc_score
 
     return _over_classes(y, probabilities, classes, roc_auc_score)
 
 
 def _average_precision(y: Array, probabilities: Array, classes: Array) -> float:
+    # Imported late, for start-up time.
     from sklearn.metrics import average_precision_score
 
     return _over_classes(y, probabilities, classes, average_precision_score)
@@ -148,42 +152,44 @@ def _mape(y: Array, predicted: Array) -> float:
 
 
 def r_squared(y: Array, predicted: Array) -> float:
-    """Return the share of the variance that is explained; NaN where there is none."""
+    """Return the share of explained variance (R²); NaN if the target is constant."""
     spread = np.mean((y - y.mean()) ** 2)
     return float(1 - np.mean((predicted - y) ** 2) / spread) if spread > 0 else float("nan")
 
 
-def _of_classes(name: str, title: str, greater: bool, calculate: Any, **more: Any) -> Measure:
+def _class_metric(name: str, title: str, greater: bool, calculate: Any, **more: Any) -> Measure:
     return Measure(name, title, "classification", greater, "predictions", calculate, **more)
 
 
-def _of_probabilities(name: str, title: str, greater: bool, calculate: Any) -> Measure:
+def _probability_metric(name: str, title: str, greater: bool, calculate: Any) -> Measure:
     return Measure(name, title, "classification", greater, "probabilities", calculate)
 
 
-def _of_numbers(name: str, title: str, greater: bool, calculate: Any, **more: Any) -> Measure:
+def _regression_metric(
+    name: str, title: str, greater: bool, calculate: Any, **more: Any
+) -> Measure:
     return Measure(name, title, "regression", greater, "predictions", calculate, **more)
 
 
 MEASURES: tuple[Measure, ...] = (
-    _of_classes("error", "error %", False, _error, percent=True),
-    _of_classes("accuracy", "accuracy %", True, _accuracy, percent=True),
-    _of_classes("balanced_accuracy", "balanced acc. %", True, _balanced_accuracy, percent=True),
-    _of_classes("f1", "F1 (macro)", True, _f1),
-    _of_probabilities("log_loss", "log loss", False, _log_loss),
-    _of_probabilities("brier", "Brier score", False, _brier),
-    _of_probabilities("roc_auc", "ROC AUC", True, _roc_auc),
-    _of_probabilities("average_precision", "avg. precision", True, _average_precision),
-    _of_numbers("rmse", "RMSE", False, _rmse),
-    _of_numbers("mae", "MAE", False, _mae),
-    _of_numbers("median_absolute_error", "median AE", False, _median_absolute_error),
-    _of_numbers("mape", "MAPE %", False, _mape, percent=True),
-    _of_numbers("r2", "R²", True, r_squared),
+    _class_metric("error", "error %", False, _error, percent=True),
+    _class_metric("accuracy", "accuracy %", True, _accuracy, percent=True),
+    _class_metric("balanced_accuracy", "balanced acc. %", True, _balanced_accuracy, percent=True),
+    _class_metric("f1", "F1 (macro)", True, _f1),
+    _probability_metric("log_loss", "log loss", False, _log_loss),
+    _probability_metric("brier", "Brier score", False, _brier),
+    _probability_metric("roc_auc", "ROC AUC", True, _roc_auc),
+    _probability_metric("average_precision", "avg. precision", True, _average_precision),
+    _regression_metric("rmse", "RMSE", False, _rmse),
+    _regression_metric("mae", "MAE", False, _mae),
+    _regression_metric("median_absolute_error", "median AE", False, _median_absolute_error),
+    _regression_metric("mape", "MAPE %", False, _mape, percent=True),
+    _regression_metric("r2", "R²", True, r_squared),
 )
 
 
-# scikit-learn's scorers of one of two classes; they need the positive class.
-_OF_ONE_CLASS = {
+# scikit-learn's scores of the positive one of two classes.
+_BINARY_SCORES = {
     "precision": "precision_score",
     "recall": "recall_score",
     "jaccard": "jaccard_score",
@@ -193,7 +199,7 @@ _OF_ONE_CLASS = {
 def find_measure(
     task: Task, scoring: str | Callable[..., float] | None, classes: Array | None = None
 ) -> Measure:
-    """Return the measure of a name, or a scorer as one; None is the task's default."""
+    """Return the metric of this name, or of a scorer; None is the task's default."""
     ours = [measure for measure in MEASURES if measure.task == task]
     if scoring is None:
         return ours[0]
@@ -204,18 +210,21 @@ def find_measure(
             raise _wrong_task(measure.name, measure.task, task)
         return measure
     if isinstance(scoring, str):
+        # Imported late, for start-up time.
         from sklearn.metrics import get_scorer, get_scorer_names
 
         known = [m.name for m in ours]
         if scoring not in get_scorer_names():
             close = get_close_matches(scoring, [*known, *get_scorer_names()], n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
+            hint = (
+                f"did you mean {close[0]!r}?" if close else f"expected one of: {', '.join(known)}"
+            )
             raise ParameterError(Parameter("scoring"), f" has no {scoring!r}; {hint}")
         scorer = get_scorer(scoring)
         if _task_of(scorer) not in (None, task):
             raise _wrong_task(scoring, _task_of(scorer), task)
-        if scoring in _OF_ONE_CLASS and classes is not None:
-            return _of_one_class(scoring, classes)
+        if scoring in _BINARY_SCORES and classes is not None:
+            return _binary_metric(scoring, classes)
         return Measure(scoring, scoring, None, True, "model", scorer)
     if not callable(scoring):
         raise ParameterError(
@@ -228,7 +237,8 @@ def find_measure(
 def _wrong_task(name: str, its_task: Task | None, task: Task) -> ParameterError:
     ours = ", ".join(measure.name for measure in MEASURES if measure.task == task)
     return ParameterError(
-        Parameter("scoring", name), f" is for {its_task}, and this is {task}; there are: {ours}"
+        Parameter("scoring", name),
+        f" is for {its_task}, and this is {task}; expected one of: {ours}",
     )
 
 
@@ -240,7 +250,8 @@ def _task_of(scorer: Any) -> Task | None:
     return "classification" if module.endswith(("._classification", "._ranking")) else None
 
 
-def _of_one_class(name: str, classes: Array) -> Measure:
+def _binary_metric(name: str, classes: Array) -> Measure:
+    # Imported late, for start-up time.
     import sklearn.metrics
 
     if len(classes) != 2:
@@ -249,7 +260,7 @@ def _of_one_class(name: str, classes: Array) -> Measure:
             f" is for two classes, and the target has {len(classes):,}; "
             f"use {name + '_macro'!r} (the mean over the classes) or {name + '_weighted'!r}",
         )
-    score = getattr(sklearn.metrics, _OF_ONE_CLASS[name])
+    score = getattr(sklearn.metrics, _BINARY_SCORES[name])
 
     def calculate(y: Array, predicted: Array) -> float:
         return float(score(y, predicted, pos_label=classes[1], zero_division=0))

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Formatting of errors, sizes, durations and dates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["shown_error", "shown_moment", "shown_size", "shown_time"]
 
 
 def shown_error(value: float, measure: str, uncertainty: float | None = None) -> str:
-    """Return an error: shares in per cent, others to four digits, with ± where that is known."""
+    """Format an error in per cent or with four digits, with its standard error if known."""
     if measure == "error":
         spread = "" if uncertainty is None else f" ± {100 * uncertainty:.2f}"
         return f"{100 * value:.2f}{spread} %"
@@ -16,7 +16,7 @@ def shown_error(value: float, measure: str, uncertainty: float | None = None) ->
 
 
 def shown_size(n_bytes: int) -> str:
-    """Return a size of a file."""
+    """Format the size of a file."""
     size = float(n_bytes)
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
@@ -26,14 +26,14 @@ def shown_size(n_bytes: int) -> str:
 
 
 def shown_time(seconds: float) -> str:
-    """Return a duration."""
+    """Format a duration."""
     if seconds < 0.001:
         return "<0.001 s"
     return f"{seconds:.3g} s" if seconds < 1000 else f"{seconds:,.0f} s"
 
 
 def shown_moment(days: float, *, of_day: bool = False) -> str:
-    """Write days since 1970-01-01 as a date, with the time where it is not midnight.
+    """Format days since 1970-01-01 as a date, with the time unless it is midnight.
 
     Examples
     --------

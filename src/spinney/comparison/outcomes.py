@@ -1,4 +1,4 @@
-"""Why a model has no result, and what ended a comparison early."""
+"""Reasons for models without a result, and for an early end of a comparison."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Stage(Enum):
 
 
 class SkipReason(Enum):
-    """Why a model was not run on all folds."""
+    """The reason why a model was not run on all folds."""
 
     NO_PROBABILITIES = "no probabilities"
     NOT_REACHED = "not reached"
@@ -24,14 +24,14 @@ class SkipReason(Enum):
 
 
 class EndedBy(Enum):
-    """What ended a comparison before the last fold; the value is what results print."""
+    """The reason for an early end; the value is part of printed results."""
 
     TIME_LIMIT = "the time limit"
     INTERRUPT = "Ctrl-C"
 
 
 class Failure(str):
-    """Why a model failed: one line of text, with its parts as attributes.
+    """The reason why a model failed: one line of text, with its parts as attributes.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Failure(str):
     message : str
         The exception's message, in one line.
     measure : str, default=""
-        The measure, if that failed.
+        The metric, if its calculation failed.
     """
 
     __slots__ = ("error_type", "measure", "message", "stage")
@@ -68,14 +68,14 @@ class Failure(str):
 
 
 class Skip(str):
-    """Why a model was left out: one line of text, with its reason as an attribute."""
+    """The reason why a model was skipped: one line of text, with its kind as an attribute."""
 
     __slots__ = ("reason",)
 
     reason: SkipReason
 
     def __new__(cls, reason: SkipReason, text: str) -> Self:
-        """Keep the reason beside the text."""
+        """Store the reason with the text."""
         skip = super().__new__(cls, text)
         skip.reason = reason
         return skip

@@ -18,7 +18,7 @@ class Step:
     model : str
         Name of the model that is fitted next ("" at the end).
     done, total : int
-        Finished fits, and all fits (fewer after models are left out).
+        Finished fits, and all fits (fewer after models are skipped).
     seconds_left : float or None
         Estimated remaining time; None during the first fold.
     """
@@ -36,6 +36,7 @@ class Bar:
     """
 
     def __init__(self) -> None:
+        # Imported late, for start-up time.
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -69,12 +70,12 @@ class Bar:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._progress.stop()
 
     def __call__(self, step: Step) -> None:
-        """Show how far the comparison is."""
-        left = "" if step.seconds_left is None else f"about {_words(step.seconds_left)} left"
+        """Update the bar."""
+        left = "" if step.seconds_left is None else f"about {_duration(step.seconds_left)} left"
         if self._task is None:
             self._task = self._progress.add_task(step.model, total=step.total, left=left)
         self._progress.update(
@@ -82,5 +83,5 @@ class Bar:
         )
 
 
-def _words(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -45,13 +45,14 @@ def paired_difference(
     difference = Estimate(plain.mean, se, plain.folds)
     if se == 0:
         return difference, 1.0 if plain.mean == 0 else 0.0
+    # Imported late, for start-up time.
     from scipy.special import stdtr
 
     return difference, float(2 * stdtr(n_folds - 1, -abs(plain.mean) / se))
 
 
 def rank(results: list[ModelResult], sign: float, test_share: float) -> list[ModelResult]:
-    """Sort by the measure (times `sign`, less is better) and compare each model with the best.
+    """Sort by the metric (times `sign`, less is better) and compare each model with the best.
 
     Models without an estimate come last; ties keep their order.
     """
@@ -78,7 +79,7 @@ def simplest_within_one_error(
 ) -> str | None:
     """Return the simplest model within one standard error of the best, if simpler than it.
 
-    `complexity` has a number for each name; ties go to the better model.
+    `complexity` maps names to ranks; of equally simple models, the best is returned.
     """
     if not ranked or ranked[0].estimate is None or math.isnan(ranked[0].estimate.se):
         return None

@@ -25,7 +25,7 @@ class Origin:
     title : str
         The name of the table.
     target : str
-        The column to predict.
+        The name of the target.
     load : list of str
         Lines of Python that create ``X`` and ``y``.
     arguments : dict
@@ -46,7 +46,7 @@ def recipe(comparison: Comparison, origin: Origin) -> str:
     compared = comparison.compared
     arguments: dict[str, Any] = {"task": repr(comparison.task)}
     ran = [r.name for r in comparison.results if not r.skipped]
-    arguments["models"] = repr(ran) if _some_left_out(comparison) else None
+    arguments["models"] = repr(ran) if _some_are_skipped(comparison) else None
     arguments["cv"] = repr(comparison.n_folds_asked or comparison.n_folds)
     if comparison.n_folds_asked:
         arguments["max_folds"] = repr(comparison.n_folds)
@@ -58,15 +58,16 @@ def recipe(comparison: Comparison, origin: Origin) -> str:
     arguments.update(origin.arguments)
     if compared is not None:
         arguments["random_state"] = repr(compared.random_state)
-    said = ", ".join(f"{name}={value}" for name, value in arguments.items() if value)
-    lines = ["import spinney", *origin.load, f"result = spinney.compare(X, y, {said})"]
+    written = ", ".join(f"{name}={value}" for name, value in arguments.items() if value)
+    lines = ["import spinney", *origin.load, f"result = spinney.compare(X, y, {written})"]
     best = comparison.best
     if best is not None:
         lines.append(f"model = result.fit({best.name!r})  # on all rows")
     return "\n".join(lines)
 
 
-def _some_left_out(comparison: Comparison) -> bool:
+def _some_are_skipped(comparison: Comparison) -> bool:
+    # Imported late, for start-up time.
     from spinney.comparison.families import select_families
 
     ran = {r.name for r in comparison.results if not r.skipped}
@@ -75,23 +76,24 @@ def _some_left_out(comparison: Comparison) -> bool:
 
 def settings(comparison: Comparison, origin: Origin) -> dict[str, str]:
     """Return folds, seed, threads and versions, in the order to show them."""
+    # Imported late, for start-up time.
     from spinney.runtime.threads import get_num_threads
 
-    said = {}
+    found = {}
     if origin.command:
-        said["command"] = origin.command
-    said["table"] = f"{origin.title} · {comparison.summary}"
-    said["measure"] = comparison.metric_title
+        found["command"] = origin.command
+    found["table"] = f"{origin.title} · {comparison.summary}"
+    found["measure"] = comparison.metric_title
     if comparison.compared is not None:
-        said["seed"] = str(comparison.compared.random_state)
-    said["threads"] = str(get_num_threads())
-    said["written"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    said["spinney"] = __version__
-    said["Python"] = platform.python_version()
+        found["seed"] = str(comparison.compared.random_state)
+    found["threads"] = str(get_num_threads())
+    found["written"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    found["spinney"] = __version__
+    found["Python"] = platform.python_version()
     for library in _LIBRARIES:
         try:
-            said[library] = version(library)
+            found[library] = version(library)
         except PackageNotFoundError:
             continue
-    said["machine"] = f"{platform.system()} {platform.machine()}"
-    return said
+    found["machine"] = f"{platform.system()} {platform.machine()}"
+    return found

@@ -1,4 +1,4 @@
-"""Linear models for any table: columns scaled, categories as indicators, gaps at the mean."""
+"""Linear models for any table: scaled numbers, indicators of categories."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = [
 ]
 
 
-_SOME_COLUMNS = 100  # with fewer, asking for one thread takes longer than it saves
-_FEW_PRODUCTS = 5e9  # rows times squared columns: a second or so of one thread
+_SOME_COLUMNS = 100  # with fewer columns, the change to one thread costs more than it saves
+_FEW_PRODUCTS = 5e9  # rows times squared columns: about a second on one thread
 
 
 class _ScaledLinear(ScaledTable):
@@ -30,13 +30,13 @@ class _ScaledLinear(ScaledTable):
     Parameters
     ----------
     max_rows : int, default=1_000_000
-        Of more rows than that so many are drawn and used.
+        If the table has more rows, a random sample of this size is used.
     random_state : int or None, default=None
-        Seed of that draw, and of what the model draws.
+        Seed of the sample and of the model.
     n_jobs : int or None, default=None
         Number of threads.
     categorical_features : "from_dtype" or array-like, default="from_dtype"
-        Which columns hold categories.
+        The columns of categories.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class _ScaledLinear(ScaledTable):
         )
 
     def _fit_learner(self, learner: Any, points: Any, y: Any) -> Any:
-        # Factorisations of some hundred columns gain next to nothing by BLAS's threads, which wait
-        # for each other by spinning: beside other work they take ten times as long.
+        # Factorisations of some hundred columns hardly profit from BLAS threads. These wait in busy
+        # loops: next to other work the fit takes ten times as long.
         n_rows, n_columns = points.shape
         if n_columns < _SOME_COLUMNS or n_rows * float(n_columns) ** 2 > _FEW_PRODUCTS:
             return learner.fit(points, y)
@@ -72,7 +72,7 @@ class _ScaledLinear(ScaledTable):
 
 
 class ScaledLinearRegression(RegressorMixin, _ScaledLinear, LearnerIntervals):  # type: ignore[misc]
-    """Least squares for tables as they come."""
+    """Least squares for raw tables."""
 
     _learner_class = LinearRegression
 
@@ -81,7 +81,7 @@ class ScaledLinearRegression(RegressorMixin, _ScaledLinear, LearnerIntervals):  
 
 
 class ScaledRidge(RegressorMixin, _ScaledLinear, LearnerIntervals):  # type: ignore[misc]
-    """Ridge regression for tables as they come, the penalty by leaving out each row in turn."""
+    """Ridge regression for raw tables, the penalty chosen by leave-one-out."""
 
     _learner_class = RidgeCV
 
@@ -90,7 +90,7 @@ class ScaledRidge(RegressorMixin, _ScaledLinear, LearnerIntervals):  # type: ign
 
 
 class ScaledLogisticRegression(ClassifierMixin, _ScaledLinear):  # type: ignore[misc]
-    """Logistic regression for tables as they come."""
+    """Logistic regression for raw tables."""
 
     _learner_class = LogisticRegression
 
@@ -98,13 +98,13 @@ class ScaledLogisticRegression(ClassifierMixin, _ScaledLinear):  # type: ignore[
         return LogisticRegression(max_iter=1000, n_jobs=self.n_jobs)
 
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes."""
+        """Return class probabilities."""
         points = self._read(X)
         return self.estimator_.predict_proba(points)
 
 
 class ScaledPerceptron(ClassifierMixin, _ScaledLinear):  # type: ignore[misc]
-    """The averaged perceptron for tables as they come."""
+    """The averaged perceptron for raw tables."""
 
     _learner_class = Perceptron
 

@@ -1,4 +1,4 @@
-"""Local regression for any table: numbers scaled, categories as indicators, gaps at the mean."""
+"""Local regression for any table: scaled numbers, indicators of categories."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from spinney.neighbors import LocalClassifier, LocalRegression
 
 __all__ = ["ScaledLocalClassifier", "ScaledLocalRegressor"]
 
-_MOST_SLOPES = 60  # beyond so many columns the fits are constants: slopes would cost too much
+_MOST_SLOPES = 60  # with more columns the local fits are constants, to save time
 
 
 class _ScaledLocal(ScaledTable):
-    """A plane at each place, with a little ridge, over rows weighted by tricube.
+    """Local linear regression with a small ridge penalty and tricube weights.
 
-    Parameters are those that were good on most of a dozen tables; `LocalRegression` has them all.
+    These parameters were good on most of a dozen tables.
     """
 
     def _unfitted(self, n_rows: int, n_columns: int) -> Any:
@@ -32,51 +32,51 @@ class _ScaledLocal(ScaledTable):
 
 
 class ScaledLocalClassifier(ClassifierMixin, _ScaledLocal, LearnerSets):  # type: ignore[misc]
-    """A `spinney.neighbors.LocalClassifier` for tables as they come.
+    """A `spinney.neighbors.LocalClassifier` for raw tables.
 
     Parameters
     ----------
     max_rows : int, default=20_000
-        Of more rows than that so many are drawn and kept.
+        If the table has more rows, a random sample of this size is used.
     random_state : int or None, default=None
-        Seed of that draw.
+        Seed of the sample.
     n_jobs : int or None, default=None
         Number of threads.
     categorical_features : "from_dtype" or array-like, default="from_dtype"
-        Which columns hold categories.
+        The columns of categories.
 
     Attributes
     ----------
     estimator_ : LocalClassifier
-        What fits at each place.
+        The local model.
     """
 
     _learner_class = LocalClassifier
 
     def predict_proba(self, X: Any) -> Any:
-        """Shares of the classes."""
+        """Return class probabilities."""
         points = self._read(X)
         return self.estimator_.predict_proba(points)
 
 
 class ScaledLocalRegressor(RegressorMixin, _ScaledLocal, LearnerIntervals):  # type: ignore[misc]
-    """A `spinney.neighbors.LocalRegression` for tables as they come.
+    """A `spinney.neighbors.LocalRegression` for raw tables.
 
     Parameters
     ----------
     max_rows : int, default=20_000
-        Of more rows than that so many are drawn and kept.
+        If the table has more rows, a random sample of this size is used.
     random_state : int or None, default=None
-        Seed of that draw.
+        Seed of the sample.
     n_jobs : int or None, default=None
         Number of threads.
     categorical_features : "from_dtype" or array-like, default="from_dtype"
-        Which columns hold categories.
+        The columns of categories.
 
     Attributes
     ----------
     estimator_ : LocalRegression
-        What fits at each place.
+        The local model.
     """
 
     _learner_class = LocalRegression

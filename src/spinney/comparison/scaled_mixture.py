@@ -11,23 +11,23 @@ from spinney.mixture import MixtureClassifier
 
 __all__ = ["ScaledMixtureClassifier"]
 
-_MOST_MATRICES = 100  # beyond so many columns there are variances only: matrices cost too much
+_MOST_MATRICES = 100  # with more columns the covariances are diagonal, to save time
 _MOST_COMPONENTS = 6
 
 
 class ScaledMixtureClassifier(ClassifierMixin, ScaledTable):  # type: ignore[misc]
-    """A `spinney.mixture.MixtureClassifier` for tables as they come.
+    """A `spinney.mixture.MixtureClassifier` for raw tables.
 
     Parameters
     ----------
     max_rows : int, default=200_000
-        Of more rows than that so many are drawn and used.
+        If the table has more rows, a random sample of this size is used.
     random_state : int or None, default=None
-        Seed of that draw.
+        Seed of the sample.
     n_jobs : int or None, default=None
         Number of threads.
     categorical_features : "from_dtype" or array-like, default="from_dtype"
-        Which columns hold categories.
+        The columns of categories.
 
     Attributes
     ----------
@@ -62,6 +62,6 @@ class ScaledMixtureClassifier(ClassifierMixin, ScaledTable):  # type: ignore[mis
         )
 
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes."""
+        """Return class probabilities."""
         points = self._read(X)
         return self.estimator_.predict_proba(points)

@@ -1,4 +1,4 @@
-"""Nearest neighbours for any table: columns scaled, categories and missing values as they are."""
+"""Nearest neighbours for any table, by Gower's distance."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["ScaledNeighborsClassifier", "ScaledNeighborsRegressor"]
 
 
 class _ScaledNeighbors(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[misc]
-    """Gower's distance with standard deviations for ranges, neighbours weighted by a triangle.
+    """Gower's distance scaled by standard deviations, with triangular weights.
 
-    Over a dozen mixed tables that was mostly better than ranges, and about as good as scaled
-    numbers beside one-hot columns; 15 neighbours were close to the best number everywhere.
+    On a dozen mixed tables, this was mostly better than scaling by ranges, and about as good as
+    scaled numbers with one-hot columns; 15 neighbours were always close to the best number.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class _ScaledNeighbors(LearnerParams, ModelMethods, BaseEstimator):  # type: ign
 
     def _unfitted_neighbors(self, n_rows: int) -> Any:
         n_neighbors = self.n_neighbors
-        if isinstance(n_neighbors, Integral):  # of what is no number the learner complains
+        if isinstance(n_neighbors, Integral):  # the learner raises for other types
             n_neighbors = min(n_neighbors, n_rows)
         neighbors = self._learner_class(
             n_neighbors,
@@ -55,7 +55,7 @@ class _ScaledNeighbors(LearnerParams, ModelMethods, BaseEstimator):  # type: ign
         return neighbors.set_params(**self._learner_params())
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Keep the rows, or some drawn by chance where there are more than `max_rows`."""
+        """Fit the rows, or a random sample of `max_rows` of them."""
         y = np.asarray(y)
         if len(y) > self.max_rows:
             random = np.random.default_rng(self.random_state)
@@ -79,55 +79,55 @@ class _ScaledNeighbors(LearnerParams, ModelMethods, BaseEstimator):  # type: ign
 
 
 class ScaledNeighborsClassifier(LearnerSets, ClassifierMixin, _ScaledNeighbors):  # type: ignore[misc]
-    """A `spinney.neighbors.KNeighborsClassifier` for tables as they come.
+    """A `spinney.neighbors.KNeighborsClassifier` for raw tables.
 
     Parameters
     ----------
     n_neighbors : int, default=15
-        How many neighbours vote; all rows if there are fewer.
+        Number of neighbours; all rows if there are fewer.
     max_rows : int, default=50_000
-        Of more rows than that so many are drawn and kept.
+        If the table has more rows, a random sample of this size is used.
     random_state : int or None, default=None
-        Seed of that draw.
+        Seed of the sample.
     n_jobs : int or None, default=None
         Number of threads.
     categorical_features : "from_dtype" or array-like, default="from_dtype"
-        Which columns hold categories.
+        The columns of categories.
 
     Attributes
     ----------
     estimator_ : KNeighborsClassifier
-        The neighbours.
+        The neighbours model.
     """
 
     _learner_class = KNeighborsClassifier
 
     def predict_proba(self, X: Any) -> Any:
-        """Shares of the votes."""
+        """Return class probabilities: shares of the votes."""
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
 
 class ScaledNeighborsRegressor(LearnerIntervals, RegressorMixin, _ScaledNeighbors):  # type: ignore[misc]
-    """A `spinney.neighbors.KNeighborsRegressor` for tables as they come.
+    """A `spinney.neighbors.KNeighborsRegressor` for raw tables.
 
     Parameters
     ----------
     n_neighbors : int, default=15
-        How many neighbours are averaged; all rows if there are fewer.
+        Number of neighbours; all rows if there are fewer.
     max_rows : int, default=50_000
-        Of more rows than that so many are drawn and kept.
+        If the table has more rows, a random sample of this size is used.
     random_state : int or None, default=None
-        Seed of that draw.
+        Seed of the sample.
     n_jobs : int or None, default=None
         Number of threads.
     categorical_features : "from_dtype" or array-like, default="from_dtype"
-        Which columns hold categories.
+        The columns of categories.
 
     Attributes
     ----------
     estimator_ : KNeighborsRegressor
-        The neighbours.
+        The neighbours model.
     """
 
     _learner_class = KNeighborsRegressor

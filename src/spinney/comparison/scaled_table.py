@@ -1,4 +1,7 @@
-"""Learners of numbers for any table: numbers scaled, categories as indicators, gaps at the mean."""
+"""Numeric learners for any table.
+
+Numbers are scaled, categories become indicators, and missing values are set to the mean.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,11 @@ from spinney.models.nested_params import LearnerIntervals, LearnerParams
 
 __all__ = ["ScaledTable"]
 
-_MOST_INDICATORS = 20  # of a column: its commonest categories
+_MOST_INDICATORS = 20  # per column, for its most frequent categories
 
 
 class ScaledTable(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[misc]
-    """Base class of learners that get a table as scaled numbers; not to be used directly."""
+    """Base class of learners on scaled columns; not for direct use."""
 
     def __init__(
         self,
@@ -40,10 +43,10 @@ class ScaledTable(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[m
 
     @abstractmethod
     def _unfitted(self, n_rows: int, n_columns: int) -> Any:
-        """Make the learner."""
+        """Create the learner."""
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Keep the rows, or some drawn by chance where there are more than `max_rows`."""
+        """Fit the rows, or a random sample of `max_rows` of them."""
         y = np.asarray(y)
         if len(y) > self.max_rows:
             random = np.random.default_rng(self.random_state)
@@ -87,7 +90,7 @@ class ScaledTable(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[m
         return np.concatenate(parts, axis=1)
 
     def point_names(self) -> list[str]:
-        """Return a name for each number that the learner gets: a column, or ``column=category``."""
+        """Return the names of the scaled columns: a column, or ``column=category``."""
         check_is_fitted(self)
         names = self._schema.names
         out: list[str] = []

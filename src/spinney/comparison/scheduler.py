@@ -26,14 +26,14 @@ from spinney.comparison.progress import Step
 from spinney.comparison.sample import FEWEST_DRAWN
 from spinney.data.rows import take_rows
 
-__all__ = ["MainModelTooSlow", "Runner", "Scheduler", "Trial"]
+__all__ = ["FoldResult", "MainModelTooSlow", "Runner", "Scheduler"]
 
 Rows = NDArray[np.intp]
 
-_WORTH_FOLDS = 5  # slow models are left out if fewer folds than this fit into the limit
+_WORTH_FOLDS = 5  # slow models are skipped if fewer folds than this fit into the limit
 _LARGEST_SHARE = 8  # a first fold may take at least 1 / this of the time limit
 _NEGLIGIBLE = 0.02  # share of the main model's time; quicker models always stay
-_SLOW_PREDICTION = 2.0  # seconds; slower models do not predict probabilities as well
+_SLOW_PREDICTION = 2.0  # seconds; slower models predict no probabilities in addition
 _LONGEST_FAILURE = 300  # characters; some errors quote all rows
 _MOST_PROBABILITIES = 4_000_000  # rows × classes of a model; more are not kept
 _LARGEST_KEPT = 16_000_000  # bytes; larger fitted models are not kept
@@ -44,11 +44,11 @@ class MainModelTooSlow(Exception):
 
 
 class _NoProbabilities(Exception):
-    """A model has no predict_proba, which the measure needs."""
+    """A model has no predict_proba, which the metric needs."""
 
 
 class _NotMeasured(Exception):
-    """A model was fitted, but calculating its measure failed."""
+    """A model was fitted, but the calculation of the metric failed."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure)
@@ -56,11 +56,11 @@ class _NotMeasured(Exception):
 
 
 @dataclass(frozen=True)
-class Trial:
+class FoldResult:
     """The score, times and predictions of a model on a fold.
 
-    The first fold's trial also has the size of the fitted model in bytes and, unless it is large,
-    the model itself: the report reads it, and fitting it again may take long.
+    The first fold's result also has the size of the fitted model in bytes and, unless it is large,
+    the model itself: the report uses it, and another fit may take long.
     """
 
     score: float
@@ -83,13 +83,13 @@ class Runner:
 
     family: Family
     make: Callable[[], Any]
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[FoldResult] = field(default_factory=list)
     failure: Failure | None = None
     skipped: Skip | None = None
 
     @property
     def runs(self) -> bool:
-        """Whether it has neither failed nor been left out."""
+        """Whether it has neither failed nor been skipped."""
         return self.failure is None and self.skipped is None
 
     @property
@@ -111,15 +111,15 @@ class Scheduler:
     folds : list of (train, test)
         Row numbers of each fold.
     measure : Measure
-        The measure of the predictions.
+        The metric of the ranking.
     seconds : float or None
         The time limit; None means unlimited.
-    tell : callable
-        Is called with a `Step` before every fit and at the end.
+    on_step : callable
+        Called with a `Step` before every fit and at the end.
     may_draw : bool
         Whether `MainModelTooSlow` may be raised, so that the caller samples fewer rows.
     ended_by : EndedBy or None
-        What ended the run before the last fold.
+        The reason for an end before the last fold.
     clock : callable
         Returns the time in seconds, from any start; replaced in tests.
     limit : callable
@@ -133,7 +133,7 @@ class Scheduler:
     folds: list[tuple[Rows, Rows]]
     measure: Measure
     seconds: float | None
-    tell: Callable[[Step], None]
+    on_step: Callable[[Step], None]
     may_draw: bool = True
     ended_by: EndedBy | None = None
     clock: Callable[[], float] = perf_counter
@@ -154,7 +154,7 @@ class Scheduler:
         except TimeUp:
             self.ended_by = EndedBy.TIME_LIMIT
         total = len(self.folds) * len(self.runners)
-        self.tell(Step("", total, total, 0.0))
+        self.on_step(Step("", total, total, 0.0))
         if self.ended_by and number == 0:
             for runner in self.runners:
                 if runner.runs and not runner.trials:
@@ -165,18 +165,18 @@ class Scheduler:
     def _run_fold(self, number: int) -> None:
         train, test = self.folds[number]
         X_train, X_test = take_rows(self.X, train), take_rows(self.X, test)
-        hurried = []
-        for place, runner in enumerate(r for r in list(self.runners) if r.runs):
-            self._tell(runner, number, place)
+        shortened = []
+        for index, runner in enumerate(r for r in list(self.runners) if r.runs):
+            self._report_step(runner, number, index)
             allowed = self._allowed(runner, number)
             in_time = self._run_model(runner, number, allowed, X_train, X_test)
             if not in_time and allowed is not None and allowed < self._share():
-                hurried.append(runner)
-        for runner in hurried:
+                shortened.append(runner)
+        for runner in shortened:
             # It had less than its share, because time was reserved for the main model.
             if (self._left() or 0.0) * 2 > (self.seconds or 0.0):
                 runner.skipped = None
-                self._tell(runner, number, 0)
+                self._report_step(runner, number, 0)
                 self._run_model(runner, number, self._allowed(runner, number), X_train, X_test)
 
     def _run_model(
@@ -187,8 +187,8 @@ class Scheduler:
             raise TimeUp
         try:
             with self.limit(allowed):
-                trial = self._try(runner, number, X_train, X_test)
-            runner.trials.append(trial)
+                result = self._run_once(runner, number, X_train, X_test)
+            runner.trials.append(result)
         except TimeUp:
             if number > 0 or (self._left() or 0.0) < 0.05:
                 raise
@@ -198,7 +198,7 @@ class Scheduler:
             runner.skipped = Skip(SkipReason.TOO_SLOW, text)
             return False
         except _NoProbabilities:
-            text = f"it gives no probabilities, which {self.measure.name} needs"
+            text = f"it has no predict_proba, which {self.measure.name} needs"
             runner.skipped = Skip(SkipReason.NO_PROBABILITIES, text)
         except _NotMeasured as error:
             runner.failure = error.failure
@@ -208,7 +208,7 @@ class Scheduler:
             runner.failure = Failure(Stage.FIT, *_type_and_message(error))
         return True
 
-    def _try(self, runner: Runner, number: int, X_train: Any, X_test: Any) -> Trial:
+    def _run_once(self, runner: Runner, number: int, X_train: Any, X_test: Any) -> FoldResult:
         train, test = self.folds[number]
         start = self.clock()
         model = runner.make().fit(X_train, self.y[train])
@@ -237,7 +237,7 @@ class Scheduler:
             failure = Failure(Stage.MEASURE, *_type_and_message(error), self.measure.name)
             raise _NotMeasured(failure) from error
         size = _size_of(model) if number == 0 else None
-        return Trial(
+        return FoldResult(
             score,
             fitted - start,
             predict_seconds,
@@ -253,7 +253,7 @@ class Scheduler:
         return self.seconds - (self.clock() - self._start)
 
     def _allowed(self, runner: Runner, number: int) -> float | None:
-        """Return the seconds that a model may take; on the first fold a share of the limit."""
+        """Return the time limit of a model; on the first fold a share of the whole limit."""
         left = self._left()
         if left is None or self.seconds is None or number > 0:
             return left
@@ -283,15 +283,15 @@ class Scheduler:
         if number == 1:
             self.runners.sort(key=lambda r: r.trials[0].seconds if r.trials else 0.0)
             if left is not None:
-                self._leave_out_slow_ones(left)
+                self._skip_slow_models(left)
         return left is None or self._fold_seconds() <= left
 
-    def _leave_out_slow_ones(self, left: float) -> None:
-        """Leave out the slowest models until several folds fit into the remaining time.
+    def _skip_slow_models(self, left: float) -> None:
+        """Skip the slowest models until several folds fit into the remaining time.
 
         The main model and the best model so far stay. So does a model that takes at most its share
-        of the time, or a small fraction of the main model's. If the models that stay leave no time
-        for a second fold, no model is left out.
+        of the time, or a small fraction of the main model's. If the other models leave no time
+        for a second fold, no model is skipped.
         """
         folds = min(_WORTH_FOLDS, len(self.folds)) - 1
         share = left / folds / len(self.runners) if folds else left
@@ -318,18 +318,18 @@ class Scheduler:
             text = f"a fold takes {seconds}, too much for the time limit"
             runner.skipped = Skip(SkipReason.TOO_SLOW, text)
 
-    def _tell(self, runner: Runner, number: int, place: int) -> None:
+    def _report_step(self, runner: Runner, number: int, index: int) -> None:
         running = [r for r in self.runners if r.runs]
         left = None
         if number > 0:
             known = [r.fold_seconds for r in running]
-            left = sum(known[place:]) + sum(known) * (len(self.folds) - number - 1)
+            left = sum(known[index:]) + sum(known) * (len(self.folds) - number - 1)
             limit = self._left()
             left = left if limit is None else min(left, max(limit, 0.0))
         done = sum(len(r.trials) for r in self.runners if r.runs)
         out = len(self.runners) - len(running)
         total = len(running) * len(self.folds) + out
-        self.tell(Step(runner.family.name, done + out, total, left))
+        self.on_step(Step(runner.family.name, done + out, total, left))
 
 
 def _size_of(model: Any) -> int | None:

@@ -67,6 +67,7 @@ def raised_limits(
     own: Floats,
     limit: float,
     coverage: float,
+    *,
     weights: Floats | None,
     held: RowCategories,
     new: RowCategories,

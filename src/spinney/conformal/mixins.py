@@ -141,7 +141,9 @@ class HeldOut:
         if categories is None or self.categories is None:
             return limit
         own = self._own_scores(method, own_share)
-        return raised_limits(own, limit, coverage, self.weights, self.categories, categories)
+        return raised_limits(
+            own, limit, coverage, weights=self.weights, held=self.categories, new=categories
+        )
 
     def _own_scores(self, method: str, own_share: Any) -> Floats:
         scores = class_scores(self.told, method, own_share)
@@ -233,7 +235,7 @@ class IntervalMixin:
                     f"calibration: expected y of shape {predicted.shape}, got {truth.shape}"
                 )
             truth = truth.reshape(predicted.shape)
-        return HeldOut("rows of calibration", truth, predicted, scale, quantiles=quantiles)
+        return HeldOut("calibration rows", truth, predicted, scale, quantiles=quantiles)
 
     def _predict_with_scale(self, X: Any) -> tuple[Floats, Any]:
         """Return predictions and their expected errors, in the form of `HeldOut`."""
@@ -335,7 +337,7 @@ class SetMixin:
         if (codes < 0).any():
             unknown = truth.tolist()[codes.argmin()]
             raise ValueError(f"calibration: y has class {unknown!r}, which was not in training")
-        return HeldOut("rows of calibration", codes, shares, categories=self._categories_of(X))
+        return HeldOut("calibration rows", codes, shares, categories=self._categories_of(X))
 
     @property
     def set_method_(self) -> str:

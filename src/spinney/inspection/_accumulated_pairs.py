@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import distance_transform_edt
 
 from spinney.inspection._answers import Predictor
 from spinney.inspection._effect_axis import EffectAxis
@@ -64,8 +65,6 @@ def _mean_changes(
     means = (sums / np.maximum(n_rows, 1)).reshape(-1, *shape)
     empty = (n_rows == 0).reshape(shape)
     if empty.any():
-        from scipy.ndimage import distance_transform_edt  # rarely needed: saves start-up time
-
         nearest = distance_transform_edt(empty, return_distances=False, return_indices=True)
         means = means[(slice(None), *nearest)]
     return means

@@ -123,5 +123,5 @@ def drop_column_importance(
     each = (scores[:, :1] - scores[:, 1:]).T
     ratio = np.mean([len(test) / len(train) for train, test in folds])
     error = np.sqrt(each.var(axis=1, ddof=1) * (1 / len(folds) + ratio))
-    kind = f"fall of the {score_name(model, scoring)} without the column"
+    kind = f"decrease of the {score_name(model, scoring)} without the column"
     return Importances(names, each.mean(axis=1), error, kind, each)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spinney.inspection._category_order import order_categories
-from spinney.inspection.dependence import Grid
+from spinney.inspection.dependence import EffectGrid
 from spinney.inspection.table_view import TableView
 
 __all__ = ["EffectAxis", "make_axis"]
@@ -30,7 +30,7 @@ class EffectAxis:
     ----------
     column : int
         The column.
-    grid : Grid
+    grid : EffectGrid
         Its grid points.
     settings : ndarray
         The values that set the column to each point, in the format of `TableView.make`.
@@ -41,7 +41,7 @@ class EffectAxis:
     """
 
     column: int
-    grid: Grid
+    grid: EffectGrid
     settings: NDArray[Any]
     at: Rows
     observed: Floats
@@ -95,7 +95,7 @@ def make_axis(view: TableView, rows: Rows, j: int, n_intervals: int, known: Rows
         values = view.numbers(j)[rows]
         edges = _edges(values, n_intervals)
         at = _intervals(values, edges) if len(edges) > 1 else np.zeros(len(rows), dtype=np.intp)
-        return EffectAxis(j, Grid(view.names[j], edges, False), edges, at, values)
+        return EffectAxis(j, EffectGrid(view.names[j], edges, False), edges, at, values)
     levels = view.levels(j)
     codes = levels.codes[known]
     present = np.unique(codes)
@@ -105,7 +105,7 @@ def make_axis(view: TableView, rows: Rows, j: int, n_intervals: int, known: Rows
     rank = np.full(len(levels.labels), -1)
     rank[order] = np.arange(len(order))
     at = rank[codes]
-    grid = Grid(view.names[j], [levels.labels[level] for level in order], False)
+    grid = EffectGrid(view.names[j], [levels.labels[level] for level in order], False)
     return EffectAxis(j, grid, levels.rows[order], at, at.astype(np.float64))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.inspection._answers import Predictor
-from spinney.inspection.dependence import draw_rows
+from spinney.inspection.dependence import sample_rows
 from spinney.inspection.table_view import TableView
 
 __all__ = ["Interactions", "interaction_strengths"]
@@ -112,7 +112,7 @@ def interaction_strengths(
         raise ValueError(
             f"target: expected one of the {len(predictor.outputs)} classes of the model, got None"
         )
-    rows = draw_rows(view.n_rows, max_rows, random_state)
+    rows = sample_rows(view.n_rows, max_rows, random_state)
     own = _centred(predictor.predict(view.make(rows, {}))[0])
 
     alone, overall = {}, np.zeros(len(indices))

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.inspection._accumulated_pairs import effects_of_two
 from spinney.inspection._answers import Predictor
 from spinney.inspection._effect_axis import EffectAxis, make_axis
-from spinney.inspection.dependence import Grid, draw_rows, find_columns
+from spinney.inspection.dependence import EffectGrid, find_columns, sample_rows
 from spinney.inspection.table_view import TableView
 
 __all__ = ["AccumulatedEffects", "accumulated_local_effects"]
@@ -28,7 +28,7 @@ class AccumulatedEffects:
 
     Attributes
     ----------
-    grids : list of Grid
+    grids : list of EffectGrid
         One or two columns: edges of the intervals between quantiles, or categories, in an order
         that puts categories with similar rows next to each other.
     effect : ndarray of shape (n_outputs, len(grid), …)
@@ -50,7 +50,7 @@ class AccumulatedEffects:
         The values of the columns in the rows (for categories, positions in the grid).
     """
 
-    grids: list[Grid]
+    grids: list[EffectGrid]
     effect: Floats
     error: Floats
     outputs: list[str]
@@ -122,7 +122,7 @@ def accumulated_local_effects(
     view = TableView(X, model)
     indices = find_columns(view, columns)
     predictor = Predictor(model, view, target, n_jobs)
-    rows = draw_rows(view.n_rows, max_rows, random_state)
+    rows = sample_rows(view.n_rows, max_rows, random_state)
     n_before = len(rows)
     known = [np.setdiff1d(rows, view.missing_rows(j), assume_unique=True) for j in indices]
     for j, some in zip(indices, known, strict=True):

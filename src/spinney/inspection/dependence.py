@@ -13,7 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.inspection._answers import Predictor
 from spinney.inspection.table_view import TableView
 
-__all__ = ["MISSING", "Dependence", "Grid", "draw_rows", "find_columns", "partial_dependence"]
+__all__ = [
+    "MISSING",
+    "Dependence",
+    "EffectGrid",
+    "find_columns",
+    "partial_dependence",
+    "sample_rows",
+]
 
 Floats = NDArray[np.float64]
 MISSING = "missing"
@@ -22,7 +29,7 @@ _MOST_ACROSS = 20  # maximum grid size of each of two columns
 
 
 @dataclass(frozen=True)
-class Grid:
+class EffectGrid:
     """The values that a column is set to.
 
     Attributes
@@ -57,7 +64,7 @@ class Dependence:
 
     Attributes
     ----------
-    grids : list of Grid
+    grids : list of EffectGrid
         One or two columns.
     average : ndarray of shape (n_outputs, len(grid), …)
         The mean prediction over the rows for each value (pair of values).
@@ -71,7 +78,7 @@ class Dependence:
         The values of the columns in the rows: the distribution of the data.
     """
 
-    grids: list[Grid]
+    grids: list[EffectGrid]
     average: Floats
     individual: Floats | None
     outputs: list[str]
@@ -155,7 +162,7 @@ def partial_dependence(
     indices = find_columns(view, columns)
     if n_values < 2:
         raise ValueError(f"n_values: expected 2 or more, got {n_values}")
-    rows = draw_rows(view.n_rows, max_rows, random_state)
+    rows = sample_rows(view.n_rows, max_rows, random_state)
     n_values = n_values if len(indices) == 1 else min(n_values, _MOST_ACROSS)
     if values is None:
         settings = [_default_grid(view, j, n_values) for j in indices]
@@ -196,7 +203,7 @@ def find_columns(view: TableView, columns: Any) -> list[int]:
     return indices
 
 
-def draw_rows(n_rows: int, max_rows: int | None, random_state: Any) -> NDArray[np.intp]:
+def sample_rows(n_rows: int, max_rows: int | None, random_state: Any) -> NDArray[np.intp]:
     """Return the numbers of all rows, or of a random sample of `max_rows` rows."""
     if max_rows is not None and max_rows < 1:
         raise ValueError(f"max_rows: expected a positive number or None, got {max_rows}")
@@ -205,7 +212,7 @@ def draw_rows(n_rows: int, max_rows: int | None, random_state: Any) -> NDArray[n
     return np.sort(check_random_state(random_state).choice(n_rows, max_rows, replace=False))
 
 
-def _requested_grid(view: TableView, j: int, values: Any) -> tuple[Grid, NDArray[Any]]:
+def _requested_grid(view: TableView, j: int, values: Any) -> tuple[EffectGrid, NDArray[Any]]:
     """Return a grid of the values that the caller requests, and how to set them."""
     if view.is_category(j):
         levels = view.levels(j)
@@ -216,7 +223,7 @@ def _requested_grid(view: TableView, j: int, values: Any) -> tuple[Grid, NDArray
                 f"values: expected categories of column {view.names[j]!r} in X, got {unknown}"
             )
         rows = levels.rows[[levels.labels.index(label) for label in labels]]
-        return Grid(view.names[j], labels, False), rows
+        return EffectGrid(view.names[j], labels, False), rows
     try:
         numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -225,10 +232,10 @@ def _requested_grid(view: TableView, j: int, values: Any) -> tuple[Grid, NDArray
         ) from None
     if numbers.ndim != 1 or len(numbers) == 0 or not np.isfinite(numbers).all():
         raise ValueError(f"values: expected finite numbers in a list, got {values!r}")
-    return Grid(view.names[j], numbers, False), numbers
+    return EffectGrid(view.names[j], numbers, False), numbers
 
 
-def _default_grid(view: TableView, j: int, n_values: int) -> tuple[Grid, NDArray[Any]]:
+def _default_grid(view: TableView, j: int, n_values: int) -> tuple[EffectGrid, NDArray[Any]]:
     """Return the default grid of a column, and its values for `TableView.make`."""
     missing = view.missing_rows(j)
     if len(missing) == view.n_rows:
@@ -238,7 +245,7 @@ def _default_grid(view: TableView, j: int, n_values: int) -> tuple[Grid, NDArray
     if view.is_category(j):
         levels = view.levels(j)
         kept = np.sort(np.argsort(-levels.counts, kind="stable")[:_MOST_CATEGORIES])
-        grid = Grid(
+        grid = EffectGrid(
             view.names[j],
             [levels.labels[level] for level in kept],
             len(missing) > 0,
@@ -254,7 +261,7 @@ def _default_grid(view: TableView, j: int, n_values: int) -> tuple[Grid, NDArray
         if low == high:
             low, high = distinct[0], distinct[-1]
         distinct = np.linspace(low, high, n_values)
-    grid = Grid(view.names[j], distinct, len(missing) > 0)
+    grid = EffectGrid(view.names[j], distinct, len(missing) > 0)
     return grid, np.concatenate([distinct, np.full(int(grid.has_missing), np.nan)])
 
 

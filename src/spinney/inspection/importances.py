@@ -19,8 +19,8 @@ Floats = NDArray[np.float64]
 
 _LABELS = {  # of a forest's `importance_type`
     "impurity": "share in the decrease of the impurity",
-    "corrected": "decrease of the impurity out of the bag",
-    "permutation": "fall out of the bag when shuffled",
+    "corrected": "decrease of the impurity in out-of-bag rows",
+    "permutation": "decrease of the out-of-bag score when shuffled",
 }
 
 

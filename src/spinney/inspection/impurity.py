@@ -112,10 +112,10 @@ def impurity_importance(model: Any, X: Any, y: Any, *, held_out: bool = False) -
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         names = [f"column {j}" for j in range(rows.shape[1])]
-    where = "on rows held out" if held_out else "out of the bag"
-    what = "covariance of score and target" if boosts else "decrease of the impurity"
+    where = "in held-out rows" if held_out else "in out-of-bag rows"
+    quantity = "covariance of score and target" if boosts else "decrease of the impurity"
     return Importances(
-        [str(name) for name in names], mean, np.sqrt(error), f"{what} {where}", by_tree
+        [str(name) for name in names], mean, np.sqrt(error), f"{quantity} {where}", by_tree
     )
 
 

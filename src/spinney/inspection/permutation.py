@@ -101,16 +101,7 @@ def permutation_importance(
         rows = np.sort(random.choice(view.n_rows, max_rows, replace=False))
         view, y = TableView(view.make(rows, {}), model), y[rows]
         weights = None if weights is None else as_weights(weights[rows], len(rows), fewest=2)
-    # All columns are shuffled by the same permutations, for a fair comparison. The permutations
-    # are those of scikit-learn's permutation_importance.
-    draws = check_random_state(random.randint(np.iinfo(np.int32).max + 1))
-    orders, order = [], np.arange(view.n_rows)
-    shuffled = order.copy()
-    for _ in range(n_repeats):
-        draws.shuffle(order)
-        shuffled = shuffled[order]
-        orders.append(shuffled)
-
+    orders = _draw_orders(random, view.n_rows, n_repeats)
     by_rows = find_row_scores(model, scoring, y, weights)
     score: Any = find_score(model, scoring, y, weights) if by_rows is None else by_rows
     base = score(view.make(None, {}))
@@ -141,8 +132,23 @@ def permutation_importance(
     error = np.sqrt(of_repeats + np.array([variance for _, variance in found]))
     if by_rows is None and n_repeats == 1:
         error = np.full(len(groups), np.nan)
-    kind = f"fall of the {score_name(model, scoring)} when shuffled"
+    kind = f"decrease of the {score_name(model, scoring)} when shuffled"
     return Importances(names, each.mean(axis=1), error, kind, each)
+
+
+def _draw_orders(random: Any, n_rows: int, n_repeats: int) -> list[NDArray[np.intp]]:
+    """Return the permutations of scikit-learn's permutation_importance.
+
+    All columns are shuffled by the same permutations, for a fair comparison.
+    """
+    draws = check_random_state(random.randint(np.iinfo(np.int32).max + 1))
+    orders, order = [], np.arange(n_rows)
+    shuffled = order.copy()
+    for _ in range(n_repeats):
+        draws.shuffle(order)
+        shuffled = shuffled[order]
+        orders.append(shuffled)
+    return orders
 
 
 def _decreases(

@@ -20,11 +20,13 @@ def read_binary(source: Source) -> pa.Table:
     """Read a whole file."""
     with _naming(source):
         if source.format == "parquet":
+            # Imported late, as other formats do not need it.
             import pyarrow.parquet as pq
 
             with pq.ParquetFile(source.path) as file:
                 return file.read()
         if _is_first_feather(source):
+            # Imported late, as other formats do not need it.
             from pyarrow import feather
 
             with warnings.catch_warnings():  # pyarrow recommends to convert such files
@@ -40,6 +42,7 @@ def read_schema(source: Source) -> pa.Schema:
     """Read only the names and types of the columns."""
     with _naming(source):
         if source.format == "parquet":
+            # Imported late, as other formats do not need it.
             import pyarrow.parquet as pq
 
             return pq.read_schema(source.path)
@@ -53,6 +56,7 @@ def read_batches(source: Source, rows: int, columns: list[str]) -> Iterator[Any]
     """Yield batches of rows; `rows` is the size of those of a Parquet file."""
     with _naming(source):
         if source.format == "parquet":
+            # Imported late, as other formats do not need it.
             import pyarrow.parquet as pq
 
             with pq.ParquetFile(source.path) as file:

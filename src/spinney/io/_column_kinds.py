@@ -8,10 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spinney.data.notes import Note, NoteKind
+from spinney.data.rows import take_rows
+from spinney.data.target import missing_rows, read_target
 from spinney.io._form import Misfit, as_type, date_order, dated
 from spinney.io.column_kind import (
     KINDS,
@@ -56,7 +59,7 @@ class ColumnKinds:
 
     @property
     def schema(self) -> pa.Schema:
-        """Types in which `read_pieces` is to read the columns that models use."""
+        """The types for `read_pieces` of the columns that models use."""
         used = [column for column in self.columns if column.kind in LEARNED]
         return pa.schema(
             [dated(column.name, _reading_type(column), column.order) for column in used]
@@ -71,7 +74,7 @@ class ColumnKinds:
         Parameters
         ----------
         frame : pyarrow.Table or any data frame
-            Rows with these columns, in any order; others are left out.
+            Rows with these columns, in any order; other columns are ignored.
         infinite : Counter, optional
             Incremented by the number of infinite values of each column.
         """
@@ -89,7 +92,7 @@ class ColumnKinds:
         return pa.table(out)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `from_dict` takes, of plain values that JSON has."""
+        """Return plain values for JSON; `from_dict` converts them back."""
         columns = [
             {
                 "name": column.name,
@@ -138,7 +141,7 @@ def decide_kinds(
     y: Any = None,
     task: Literal["auto", "classification", "regression"] | None = None,
 ) -> ColumnKinds:
-    """Decide what the columns of a table are.
+    """Decide the kinds of the columns of a table.
 
     Parameters
     ----------
@@ -147,9 +150,8 @@ def decide_kinds(
     target : str, optional
         The column to predict, which gets no kind.
     overrule : dict of str to str, optional
-        Kinds of columns that are to be others than what would be decided: "number", "category" or
-        "date" to learn from them, "dropped" (or "text", "identifier", "constant") to leave them
-        out.
+        Kinds that replace the automatic ones: "number", "category" or "date" for features,
+        "dropped" (or "text", "identifier", "constant") for columns that models do not use.
     y : array-like, optional
         The target's values. With them, columns that predict it alone are flagged; see
         `suspect_leakage`.
@@ -176,7 +178,7 @@ def decide_kinds(
     names = frame.column_names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"expected column names that differ, got {twice!r} twice")
+        raise ValueError(f"expected distinct column names, got {twice!r} twice")
     if target is not None and target not in names:
         raise unknown_column(target, names, "the table")
     overrule = dict(overrule or {})
@@ -205,15 +207,15 @@ def decide_kinds(
 
 
 def _why(columns: list[ColumnKind]) -> str:
-    """Return the end of an error message: why no column can be used."""
+    """Return the end of an error message: the reasons why no column can be used."""
     if not columns:
         return ""
     left = {column.kind for column in columns}
     if len(columns) == 1:
-        return f": {columns[0].name!r} is left out ({columns[0].reason})"
+        return f": {columns[0].name!r} is unused ({columns[0].reason})"
     reasons = {column.reason for column in columns}
-    said = reasons.pop() if len(reasons) == 1 else ", ".join(sorted(left))
-    return f": all {len(columns):,} are left out ({said})"
+    shown = reasons.pop() if len(reasons) == 1 else ", ".join(sorted(left))
+    return f": all {len(columns):,} are unused ({shown})"
 
 
 def _overruled(name: str, column: pa.ChunkedArray, kind: Any, order: str) -> ColumnKind:
@@ -224,7 +226,7 @@ def _overruled(name: str, column: pa.ChunkedArray, kind: Any, order: str) -> Col
     try:
         _, n_infinite = _prepare(decided, column)
     except ValueError as error:
-        raise ValueError(f"{error}; so it cannot be a {kind}") from None
+        raise ValueError(f"{error}; it cannot be a {kind}") from None
     if not n_infinite:
         return decided
     flag = Note(infinite_flag(n_infinite), kind=NoteKind.INFINITE_VALUES, column=name)
@@ -237,15 +239,11 @@ def _flag_leaks(
     y: Any,
     task: Literal["auto", "classification", "regression"],
 ) -> ColumnKinds:
-    import numpy as np
-
-    from spinney.data.target import missing_rows, read_target
+    # Imported late, as `_leakage` imports this module.
     from spinney.io._leakage import suspect_leakage
 
     present = np.flatnonzero(~missing_rows(y))
     if len(present) < frame.num_rows:
-        from spinney.data.rows import take_rows
-
         frame, y = frame.take(pa.array(present)), take_rows(y, present)
     values, task = read_target(y, task)
     leaks = dict(suspect_leakage(frame, values, task, kinds))
@@ -259,8 +257,8 @@ def _flag_leaks(
 
 
 def _leak_flag(name: str, score: float, task: str) -> Note:
-    what = "of the errors" if task == "classification" else "of the variance"
-    text = f"leak suspected: alone it takes away {score:.1%} {what}"
+    quantity = "of the errors" if task == "classification" else "of the variance"
+    text = f"leak suspected: alone it removes {score:.1%} {quantity}"
     return Note(text, kind=NoteKind.LEAK, column=name)
 
 
@@ -363,6 +361,7 @@ def as_arrow(frame: Any) -> pa.Table:
         return frame
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame])
+    # Imported late, for start-up time; Arrow tables do not need it.
     import narwhals.stable.v2 as nw
 
     return nw.from_native(frame, eager_only=True).to_arrow()

@@ -33,12 +33,12 @@ class Dialect:
     ----------
     delimiter : str
     columns : list of str
-        Names, all different and none empty.
+        Unique names, none of them empty.
     has_header : bool
     n_skipped : int
         Lines to skip before the rows: the header, and empty ones before it.
     notes : list of Note
-        What was found out.
+        Remarks on the detection.
     renamed : dict of str to str
         Columns whose name in the header is that of an earlier one, or empty: new and old names.
     """
@@ -93,8 +93,8 @@ def find_dialect(
     if header is None and has_header and 0 < len(numbers) < len(first):
         notes.append(
             Note(
-                f"the first line was taken for a header, and has numbers such as {numbers[0]}; "
-                "if it is a row, say so: ",
+                f"the first line is read as a header, but has numbers such as {numbers[0]}; "
+                "if it is a row, set ",
                 Parameter("header", False),
                 kind=NoteKind.HEADER,
             )
@@ -105,7 +105,7 @@ def find_dialect(
         notes.append(Note(text, kind=NoteKind.HEADER))
     elif renamed:
         shown = ", ".join(list(renamed)[:5]) + (", …" if len(renamed) > 5 else "")
-        text = f"columns without a name of their own are called {shown}"
+        text = f"columns without a unique name are called {shown}"
         notes.append(Note(text, kind=NoteKind.COLUMN_NAMES))
     skipped = n_empty + 1 if has_header else 0
     return Dialect(delimiter, columns, has_header, skipped, notes, renamed)

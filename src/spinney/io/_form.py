@@ -20,8 +20,8 @@ from spinney.io._dialect import MISSING
 
 __all__ = [
     "NUMBER",
-    "Form",
     "Misfit",
+    "TextForm",
     "as_type",
     "date_order",
     "dated",
@@ -47,7 +47,7 @@ _BLANK_END = f"^[{_BLANKS}]|[{_BLANKS}]$"
 _TRUTHS = ["true", "false", "True", "False", "TRUE", "FALSE"]
 
 
-class Form(Enum):
+class TextForm(Enum):
     """The common form of all texts of a column."""
 
     EMPTY = "no values"
@@ -79,49 +79,49 @@ class Form(Enum):
 
 
 _TYPES = {
-    Form.EMPTY: pa.null(),
-    Form.BOOLEAN: pa.bool_(),
-    Form.INTEGER: pa.int64(),
-    Form.REAL: pa.float64(),
-    Form.COMMA: pa.float64(),
-    Form.DATE: pa.date32(),
-    Form.MOMENT: pa.timestamp("us"),
-    Form.ZONED: pa.timestamp("us", "UTC"),
-    Form.DAY_FIRST: pa.timestamp("us"),
-    Form.MONTH_FIRST: pa.timestamp("us"),
-    Form.YEAR_FIRST: pa.timestamp("us"),
-    Form.TIME: pa.time64("us"),
+    TextForm.EMPTY: pa.null(),
+    TextForm.BOOLEAN: pa.bool_(),
+    TextForm.INTEGER: pa.int64(),
+    TextForm.REAL: pa.float64(),
+    TextForm.COMMA: pa.float64(),
+    TextForm.DATE: pa.date32(),
+    TextForm.MOMENT: pa.timestamp("us"),
+    TextForm.ZONED: pa.timestamp("us", "UTC"),
+    TextForm.DAY_FIRST: pa.timestamp("us"),
+    TextForm.MONTH_FIRST: pa.timestamp("us"),
+    TextForm.YEAR_FIRST: pa.timestamp("us"),
+    TextForm.TIME: pa.time64("us"),
 }
-_ORDERS = {Form.DAY_FIRST: "day", Form.MONTH_FIRST: "month", Form.YEAR_FIRST: "year"}
+_ORDERS = {TextForm.DAY_FIRST: "day", TextForm.MONTH_FIRST: "month", TextForm.YEAR_FIRST: "year"}
 _TIMES = {
-    Form.DATE: f"^{_DAY}$",
-    Form.MOMENT: f"^{_DAY}([ T]{_CLOCK})?$",
-    Form.ZONED: f"^{_DAY}[ T]{_CLOCK}(Z|[-+]\\d{{2}}:?\\d{{2}})$",
-    Form.TIME: f"^{_CLOCK}$",
+    TextForm.DATE: f"^{_DAY}$",
+    TextForm.MOMENT: f"^{_DAY}([ T]{_CLOCK})?$",
+    TextForm.ZONED: f"^{_DAY}[ T]{_CLOCK}(Z|[-+]\\d{{2}}:?\\d{{2}})$",
+    TextForm.TIME: f"^{_CLOCK}$",
 }
 # Each form of a chain includes the forms before it.
 _CHAINS = [
-    [Form.INTEGER, Form.LARGE, Form.CODE, Form.REAL],
-    [Form.INTEGER, Form.LARGE, Form.CODE, Form.COMMA],
-    [Form.DATE, Form.MOMENT, Form.YEAR_FIRST],
-    [Form.EITHER_FIRST, Form.DAY_FIRST],
-    [Form.EITHER_FIRST, Form.MONTH_FIRST],
+    [TextForm.INTEGER, TextForm.LARGE, TextForm.CODE, TextForm.REAL],
+    [TextForm.INTEGER, TextForm.LARGE, TextForm.CODE, TextForm.COMMA],
+    [TextForm.DATE, TextForm.MOMENT, TextForm.YEAR_FIRST],
+    [TextForm.EITHER_FIRST, TextForm.DAY_FIRST],
+    [TextForm.EITHER_FIRST, TextForm.MONTH_FIRST],
 ]
 
 
-def join(one: Form, other: Form) -> Form:
+def join(one: TextForm, other: TextForm) -> TextForm:
     """Return the smallest form that includes both."""
-    if one is other or other is Form.EMPTY:
+    if one is other or other is TextForm.EMPTY:
         return one
-    if one is Form.EMPTY:
+    if one is TextForm.EMPTY:
         return other
     for chain in _CHAINS:
         if one in chain and other in chain:
             return max(one, other, key=chain.index)
-    return Form.TEXT
+    return TextForm.TEXT
 
 
-def infer_form(column: Any, *, comma: bool) -> tuple[Form, Any]:
+def infer_form(column: Any, *, comma: bool) -> tuple[TextForm, Any]:
     """Infer the form of a column of texts, and parse them.
 
     Blanks at both ends of texts are removed, also around markers of missing values.
@@ -134,65 +134,65 @@ def infer_form(column: Any, *, comma: bool) -> tuple[Form, Any]:
 
     Returns
     -------
-    form : Form
+    form : TextForm
     values : ChunkedArray
         The values, with the type of the form.
     """
     if column.null_count == len(column):
-        return Form.EMPTY, pa.chunked_array([pa.nulls(len(column))])
+        return TextForm.EMPTY, pa.chunked_array([pa.nulls(len(column))])
     integers = _cast(column, pa.int64())
     if integers is not None and not _any_padded(column):
-        return Form.INTEGER, integers
+        return TextForm.INTEGER, integers
     reals = _cast(column, pa.float64())
     if reals is not None or integers is not None:
         form = _numeric_form(column, reals)
-        return form, reals if form is Form.REAL else as_type(column, form.type)
+        return form, reals if form is TextForm.REAL else as_type(column, form.type)
     values = pc.drop_null(pc.unique(column))
     if pc.any(pc.match_substring_regex(values, _BLANK_END)).as_py():
         return infer_form(trim(column), comma=comma)
     form = _form_of_texts(values, comma)
-    if form is Form.TEXT:
+    if form is TextForm.TEXT:
         return form, column
-    return form, as_type(column, form.type, comma=form is Form.COMMA, order=form.order)
+    return form, as_type(column, form.type, comma=form is TextForm.COMMA, order=form.order)
 
 
-def _numeric_form(column: Any, reals: Any) -> Form:
+def _numeric_form(column: Any, reals: Any) -> TextForm:
     if not _all_match(column, _WHOLE):
-        return Form.TEXT if reals is None else Form.REAL
+        return TextForm.TEXT if reals is None else TextForm.REAL
     if _any_padded(column):
-        return Form.CODE
-    return Form.INTEGER if _fits(column, pa.int64()) else Form.LARGE
+        return TextForm.CODE
+    return TextForm.INTEGER if _fits(column, pa.int64()) else TextForm.LARGE
 
 
-def _form_of_texts(values: Any, comma: bool) -> Form:
+def _form_of_texts(values: Any, comma: bool) -> TextForm:
     if len(values) <= len(_TRUTHS) and pc.all(pc.is_in(values, pa.array(_TRUTHS))).as_py():
-        return Form.BOOLEAN
+        return TextForm.BOOLEAN
     if comma and _all_match(values, _COMMA_NUMBER):
-        return Form.COMMA
+        return TextForm.COMMA
     for form, pattern in _TIMES.items():
         if _all_match(values, pattern):
-            return form if _fits(values, form.type) else Form.TEXT  # such as 30 February
+            return form if _fits(values, form.type) else TextForm.TEXT  # such as 30 February
     form = _form_of_dates(values)
     # Ambiguous values are valid dates in both orders, so that it suffices to try one.
-    is_real = form is Form.TEXT or _fits(values, pa.timestamp("us"), form.order or "day")
-    return form if is_real else Form.TEXT
+    is_real = form is TextForm.TEXT or _fits(values, pa.timestamp("us"), form.order or "day")
+    return form if is_real else TextForm.TEXT
 
 
-def _form_of_dates(values: Any) -> Form:
+def _form_of_dates(values: Any) -> TextForm:
     """Infer the order of dates that are not written as 2024-12-31."""
     if _all_match(values, _YEAR_FIRST):
-        return Form.YEAR_FIRST
+        return TextForm.YEAR_FIRST
     if not _all_match(values, _DAY_AND_MONTH):
-        return Form.TEXT
+        return TextForm.TEXT
     by_day, by_month = (
         pc.any(pc.match_substring_regex(values, pattern)).as_py()
         for pattern in (_ONLY_DAY_FIRST, _ONLY_MONTH_FIRST)
     )
     if by_day and by_month:
-        return Form.TEXT
+        return TextForm.TEXT
     if by_day:
-        return Form.DAY_FIRST
-    return Form.MONTH_FIRST if by_month else Form.EITHER_FIRST
+        return TextForm.DAY_FIRST
+    return TextForm.MONTH_FIRST if by_month else TextForm.EITHER_FIRST
 
 
 def dated(name: str, type_: pa.DataType, order: str) -> pa.Field:

@@ -175,6 +175,7 @@ def _recognise(name: str, path: Path) -> Source:
 @contextmanager
 def _open(path: Path, packing: str) -> Iterator[BinaryIO]:
     if packing == "zstd":
+        # Imported late, as other formats do not need it.
         import pyarrow as pa
 
         try:

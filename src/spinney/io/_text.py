@@ -46,7 +46,7 @@ class Text:
         Length of the longest line, in bytes of UTF-8; lines of less than a megabyte after the
         first may be longer than that.
     note : Note or None
-        How the encoding was found, where it is not plain UTF-8.
+        A remark on an encoding that was detected, except UTF-8.
     """
 
     source: Source
@@ -67,6 +67,7 @@ class Text:
     @contextmanager
     def open_utf8(self) -> Iterator[Any]:
         """Open as a stream of UTF-8 for pyarrow."""
+        # Imported late, for start-up time.
         import pyarrow as pa
 
         with self.source.open() as stream:
@@ -107,11 +108,11 @@ def scan_text(source: Source, encoding: str | None) -> Text:
     except _BrokenText as broken:
         if broken.incomplete or not _is_windows_1252(source):
             raise
-    return _scan(source, "cp1252", "encoding Windows-1252, as it is no valid UTF-8")
+    return _scan(source, "cp1252", "encoding Windows-1252, as it is not valid UTF-8")
 
 
 class _BrokenText(ParameterError):
-    """Bytes that the encoding does not have."""
+    """A file has bytes that are invalid in its encoding."""
 
     incomplete = False
 
@@ -165,12 +166,12 @@ def _broken(source: Source, encoding: str, error: UnicodeDecodeError, n_lines: i
     byte = " ".join(f"0x{value:02x}" for value in data[error.start : error.end])
     incomplete = _is_cut_off(data[error.start :], encoding)
     name = "UTF-8" if encoding == "utf-8" else encoding
-    place = f"{source.name}, line {line}: broken {name} (byte {byte}); "
+    location = f"{source.name}, line {line}: broken {name} (byte {byte}); "
     if incomplete:
-        broken = _BrokenText(place, "is the file cut off?")
+        broken = _BrokenText(location, "is the file cut off?")
         broken.incomplete = True
         return broken
-    return _BrokenText(place, "name its encoding with ", Parameter("encoding"))
+    return _BrokenText(location, "name its encoding with ", Parameter("encoding"))
 
 
 def _is_cut_off(data: bytes, encoding: str) -> bool:

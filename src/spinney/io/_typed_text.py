@@ -12,26 +12,26 @@ from typing import Any
 import pyarrow as pa
 
 from spinney.io._delimited import DelimitedFile
-from spinney.io._form import Form, Misfit, as_type, date_order, dated, infer_form, join, trim
+from spinney.io._form import Misfit, TextForm, as_type, date_order, dated, infer_form, join, trim
 
 __all__ = ["read_typed", "settle_types", "typed_batches"]
 
 
 def read_typed(
     files: list[DelimitedFile],
-) -> tuple[dict[str, Form], dict[str, pa.ChunkedArray], list[int]]:
+) -> tuple[dict[str, TextForm], dict[str, pa.ChunkedArray], list[int]]:
     """Read files of the same columns, with the types that fit all rows.
 
     Returns
     -------
-    forms : dict of str to Form
+    forms : dict of str to TextForm
     columns : dict of str to ChunkedArray
     starts : list of int
         The row with which each file starts, and the number of rows.
     """
     names = files[0].dialect.columns
     comma = all(file.comma for file in files)
-    forms = dict.fromkeys(names, Form.EMPTY)
+    forms = dict.fromkeys(names, TextForm.EMPTY)
     blocks: dict[str, list[Any]] = {name: [] for name in names}
     starts = [0]
     for file in files:
@@ -40,11 +40,11 @@ def read_typed(
             starts[-1] += batch.num_rows
             for name, texts in zip(names, batch.columns, strict=True):
                 column = pa.chunked_array([texts])
-                form, values = Form.TEXT, None
-                if forms[name] is not Form.TEXT:
+                form, values = TextForm.TEXT, None
+                if forms[name] is not TextForm.TEXT:
                     form, values = infer_form(column, comma=comma)
                     forms[name] = join(forms[name], form)
-                if form is Form.TEXT:
+                if form is TextForm.TEXT:
                     values = as_type(column, pa.string())
                 blocks[name].append(values)
     columns: dict[str, Any] = {}
@@ -67,31 +67,31 @@ def read_typed(
     return forms, columns, starts
 
 
-def _recast(values: pa.ChunkedArray, form: Form) -> pa.ChunkedArray | None:
+def _recast(values: pa.ChunkedArray, form: TextForm) -> pa.ChunkedArray | None:
     """Convert a block's values to the column's form, or None if their texts are lost."""
     if values.type == form.type:
         return values
     if pa.types.is_null(values.type):
         return values.cast(form.type)
     if pa.types.is_string(values.type):  # codes and large integers are kept as text
-        return as_type(values, form.type, comma=form is Form.COMMA, order=form.order)
+        return as_type(values, form.type, comma=form is TextForm.COMMA, order=form.order)
     if pa.types.is_floating(form.type):
         return values.cast(form.type, safe=False)  # rounds like parsing the text
-    return values.cast(form.type) if form in (Form.MOMENT, Form.YEAR_FIRST) else None
+    return values.cast(form.type) if form in (TextForm.MOMENT, TextForm.YEAR_FIRST) else None
 
 
-def _field(name: str, form: Form) -> pa.Field:
+def _field(name: str, form: TextForm) -> pa.Field:
     return dated(name, form.type, form.order)
 
 
 def settle_types(files: list[DelimitedFile], names: list[str]) -> dict[str, pa.Field]:
     """Infer the types of columns from all rows, batch by batch; return fields by name."""
-    forms = dict.fromkeys(names, Form.EMPTY)
+    forms = dict.fromkeys(names, TextForm.EMPTY)
     comma = all(file.comma for file in files)
     for file in files:
         for batch in file.batches(names):
             for name in names:
-                if forms[name] is not Form.TEXT:
+                if forms[name] is not TextForm.TEXT:
                     column = pa.chunked_array([batch.column(name)])
                     forms[name] = join(forms[name], infer_form(column, comma=comma)[0])
     return {name: _field(name, form) for name, form in forms.items()}

@@ -1,4 +1,4 @@
-"""The kind of one column: how it is decided, why, and what to be careful about."""
+"""The kind of one column: the decision, its reason, and warnings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Kind = Literal["number", "category", "date", "text", "identifier", "constant", "
 
 
 class DecidedBy(Enum):
-    """Who or what decided the kind of a column."""
+    """The origin of the kind of a column."""
 
     VALUES = "values"  # its values, its type and its name
     USER = "user"
@@ -55,17 +55,17 @@ class ColumnKind:
     name : str
         The column.
     kind : {"number", "category", "date", "text", "identifier", "constant", "dropped"}
-        The first three are features, the others are left out.
+        The first three are features, the others are not used.
     reason : str
         Why it is of this kind.
     flags : tuple of str
-        Warnings about it; `Note` objects unless they were read back from a file.
+        Warnings about it; `Note` objects unless they come from a file.
     type : str
         pyarrow's name of its type when the kind was decided.
     order : {"", "day", "month", "year"}
-        What came first in dates that were not written as 2024-12-31; others are read the same way.
+        The first field of dates that are not written as 2024-12-31.
     decided_by : DecidedBy
-        Who or what decided the kind.
+        The origin of the kind.
     """
 
     name: str
@@ -83,7 +83,7 @@ class ColumnKind:
 
 
 def find_kind(name: str, column: pa.ChunkedArray, order: str = "") -> ColumnKind:
-    """Decide what a column is from its name, its type and its values."""
+    """Decide the kind of a column from its name, its type and its values."""
     kind, reason, *flags = _find(name, column)
     notes = tuple(Note(text, kind=about, column=name) for about, text in flags)
     return ColumnKind(name, kind, reason, notes, str(column.type), order)
@@ -116,7 +116,7 @@ def _find(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
     if pa.types.is_floating(type_) or pa.types.is_decimal(type_) or pa.types.is_duration(type_):
         is_id = _is_named_id(name) and _is_whole(column) and _all_differ(column)
         if is_id:
-            return "identifier", "whole numbers that all differ, and its name says so"
+            return "identifier", "integers that all differ, and a name like an identifier"
         return "number", "numbers", *_infinities(column)
     if pa.types.is_temporal(type_):
         return "date", "times of the day" if pa.types.is_time(type_) else "dates"
@@ -135,7 +135,7 @@ def _infinities(column: pa.ChunkedArray) -> list[tuple[NoteKind, str]]:
 
 def infinite_flag(count: int) -> str:
     """Return the text of a flag on infinite values."""
-    return f"{count:,} infinite {'values are' if count > 1 else 'value is'} taken for missing"
+    return f"{count:,} infinite {'values are' if count > 1 else 'value is'} treated as missing"
 
 
 def _constant(column: pa.ChunkedArray, type_: pa.DataType) -> tuple[Any, ...] | None:
@@ -176,7 +176,7 @@ def _find_integer(name: str, column: pa.ChunkedArray) -> tuple[Any, ...]:
         return "category", "integers beyond 2**53, which float64 would round"
     is_named = _is_named_id(name)
     if is_named and _all_differ(column):
-        return "identifier", "integers that all differ, and its name says so"
+        return "identifier", "integers that all differ, and a name like an identifier"
     if ends["min"] in (0, 1) and _counts_rows(column):
         is_row_name = _ROW_NAMES.fullmatch(name.strip().lower()) is not None
         is_time = any(_TIME_WORD.fullmatch(word) for word in _words(name))

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from spinney.data.notes import Note, NoteKind
 from spinney.io._binary import read_batches, read_binary, read_schema
 from spinney.io._delimited import DelimitedFile, open_delimited
-from spinney.io._form import NUMBER, Form, dated
+from spinney.io._form import NUMBER, TextForm, dated
 from spinney.io._source import Source, find_sources
 from spinney.io._typed_text import read_typed, settle_types, typed_batches
 
@@ -23,10 +23,10 @@ __all__ = ["TableFile", "read_pieces", "read_table", "unknown_column"]
 _MOSTLY = 0.9
 # Notes on columns that could have been parsed in another way.
 _NOTED = {
-    Form.COMMA: "decimal comma",
-    Form.DAY_FIRST: "dates with the day before the month",
-    Form.MONTH_FIRST: "dates with the month before the day",
-    Form.EITHER_FIRST: "day and month cannot be told apart, and stay text,",
+    TextForm.COMMA: "decimal comma",
+    TextForm.DAY_FIRST: "dates with the day before the month",
+    TextForm.MONTH_FIRST: "dates with the month before the day",
+    TextForm.EITHER_FIRST: "ambiguous order of day and month, kept as text,",
 }
 
 
@@ -53,11 +53,11 @@ class TableFile:
     frame: pa.Table
     notes: list[str]
     renamed: dict[str, str] = field(default_factory=dict)
-    _place_of: Callable[[int], str] | None = field(default=None, repr=False, compare=False)
+    _location: Callable[[int], str] | None = field(default=None, repr=False, compare=False)
 
     def place_of(self, row: int) -> str:
         """Return the line (of a text file) or the number of a row, counted from 0."""
-        return f"row {row + 1:,}" if self._place_of is None else self._place_of(row)
+        return f"row {row + 1:,}" if self._location is None else self._location(row)
 
 
 def read_table(
@@ -118,13 +118,13 @@ def read_table(
     renamed: dict[str, str] = {}
     if found.files[0].format == "delimited":
         files = [open_delimited(file, delimiter, encoding, header) for file in found.files]
-        frame, notes, place_of = _read_delimited(files)
+        frame, notes, location = _read_delimited(files)
         renamed = files[0].dialect.renamed
     else:
-        frame, notes, place_of = _read_binary(found.files), [], None
+        frame, notes, location = _read_binary(found.files), [], None
     if not frame.num_columns or not frame.num_rows:
         raise ValueError(f"{found.files[0].name} has no rows")
-    return TableFile(found.title, list(frame.column_names), frame, notes, renamed, place_of)
+    return TableFile(found.title, list(frame.column_names), frame, notes, renamed, location)
 
 
 def read_pieces(
@@ -202,25 +202,25 @@ def _read_delimited(
     notes = [note for file in files for note in [file.text.note, *file.dialect.notes] if note]
     forms, columns, starts = read_typed(files)
 
-    def place_of(row: int) -> str:
+    def location(row: int) -> str:
         number = next(k for k, start in enumerate(starts[1:]) if row < start)
         line = f"line {files[number].line_of(row - starts[number])}"
         return line + (f" of {files[number].name}" if len(files) > 1 else "")
 
     for name, values in columns.items():
-        if forms[name] is Form.TEXT and (stray := _find_stray(values)) is not None:
+        if forms[name] is TextForm.TEXT and (stray := _find_stray(values)) is not None:
             count, row = stray
-            are = "values are no numbers" if count > 1 else "value is no number"
-            first = f"first {values[row].as_py()!r} at {place_of(row)}"
+            are = "values are not numeric" if count > 1 else "value is not numeric"
+            first = f"first {values[row].as_py()!r} at {location(row)}"
             text = f"column {name!r}: {count:,} {are}, {first}"
             notes.append(Note(text, kind=NoteKind.STRAY_VALUES, column=name))
-    for form, what in _NOTED.items():
+    for form, remark in _NOTED.items():
         names = [repr(name) for name in columns if forms[name] is form]
         shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
-        notes += [Note(f"{what} in {shown}", kind=NoteKind.FORMAT)] if names else []
+        notes += [Note(f"{remark} in {shown}", kind=NoteKind.FORMAT)] if names else []
     schema = [dated(name, forms[name].type, forms[name].order) for name in columns]
     frame = pa.table(list(columns.values()), schema=pa.schema(schema))
-    return frame, list(dict.fromkeys(notes)), place_of
+    return frame, list(dict.fromkeys(notes)), location
 
 
 def _find_stray(texts: pa.ChunkedArray) -> tuple[int, int] | None:
@@ -290,7 +290,7 @@ def _check_same(files: list[tuple[str, list[str]]]) -> None:
     (first, names), *others = files
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{first}: expected column names that differ, got {twice!r} twice")
+        raise ValueError(f"{first}: expected distinct column names, got {twice!r} twice")
     for name, columns in others:
         if set(columns) != set(names) or len(columns) != len(names):
             lacks = [column for column in names if column not in columns]

@@ -144,25 +144,38 @@ def bias_variance(
             f"y_test: expected shape {predictions.shape[1:]} for y_test and truth, got "
             f"{y_test.shape} and {truth.shape}"
         )
-    if not is_classifier(estimator):
-        main = predictions.mean(axis=0)
-        variance = float(predictions.var(axis=0).mean())
-        return BiasVariance(
-            error=float(np.mean((predictions - y_test) ** 2)),
-            noise=float(np.mean((y_test - truth) ** 2)) if has_truth else None,
-            bias=float(np.mean((main - truth) ** 2)),
-            variance=variance,
-            net_variance=variance,
-            main=main,
-            predictions=predictions,
-        )
+    decompose = _decompose_zero_one if is_classifier(estimator) else _decompose_squared
+    return decompose(predictions, y_test, truth, has_truth=has_truth)
+
+
+def _decompose_squared(
+    predictions: Any, y_test: Any, truth: Any, *, has_truth: bool
+) -> BiasVariance:
+    """Decompose the squared error of numeric predictions."""
+    main = predictions.mean(axis=0)
+    variance = float(predictions.var(axis=0).mean())
+    return BiasVariance(
+        error=float(np.mean((predictions - y_test) ** 2)),
+        noise=float(np.mean((y_test - truth) ** 2)) if has_truth else None,
+        bias=float(np.mean((main - truth) ** 2)),
+        variance=variance,
+        net_variance=variance,
+        main=main,
+        predictions=predictions,
+    )
+
+
+def _decompose_zero_one(
+    predictions: Any, y_test: Any, truth: Any, *, has_truth: bool
+) -> BiasVariance:
+    """Decompose the error rate of predicted classes."""
     labels, codes = np.unique(predictions, return_inverse=True)
     counts = np.array([(codes.reshape(predictions.shape) == k).sum(0) for k in range(len(labels))])
     main = labels[counts.argmax(axis=0)]
     wrong = main != truth
     varies = (predictions != main).mean(axis=0)
-    # If the most frequent prediction is right, every other one is an error; if it is wrong, others
-    # may be right.
+    # If the most frequent prediction is correct, every other one is an error. If it is wrong,
+    # others may be correct.
     misses = (predictions != truth).mean(axis=0)
     return BiasVariance(
         error=float(np.mean(predictions != y_test)),

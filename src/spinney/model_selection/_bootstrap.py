@@ -182,23 +182,32 @@ def bootstrap(
         raise ValueError(
             f"n_resamples: no row is out of the bag of any of {n_resamples} samples; increase it"
         )
-    out_of_bag = float(np.mean(total[seen] / n_out_of_sample[seen]))
-    no_information = _no_information(targets, predicted, is_classification)
+    return Bootstrap(
+        predictions=np.array([] if X_new is None else predictions),
+        parameters=np.array([] if read is None else values),
+        **_error_estimates(
+            apparent,
+            float(np.mean(total[seen] / n_out_of_sample[seen])),
+            _no_information(targets, predicted, is_classification),
+        ),
+    )
+
+
+def _error_estimates(apparent: float, out_of_bag: float, no_information: float) -> dict[str, float]:
+    """Return the errors of `Bootstrap`, with the .632 and .632+ estimates."""
     # Efron and Tibshirani bound the out-of-bag error by the no-information error.
     capped = min(out_of_bag, no_information)
     overfits = capped > apparent and no_information > apparent
     overfitting = (capped - apparent) / (no_information - apparent) if overfits else 0.0
     weight = 0.632 / (1 - 0.368 * overfitting)
-    return Bootstrap(
-        predictions=np.array([] if X_new is None else predictions),
-        parameters=np.array([] if read is None else values),
-        apparent_error=apparent,
-        out_of_bag_error=out_of_bag,
-        no_information_error=no_information,
-        overfitting=float(overfitting),
-        error_632=0.368 * apparent + 0.632 * out_of_bag,
-        error_632_plus=(1 - weight) * apparent + weight * capped,
-    )
+    return {
+        "apparent_error": apparent,
+        "out_of_bag_error": out_of_bag,
+        "no_information_error": no_information,
+        "overfitting": float(overfitting),
+        "error_632": 0.368 * apparent + 0.632 * out_of_bag,
+        "error_632_plus": (1 - weight) * apparent + weight * capped,
+    }
 
 
 def _no_information(targets: Any, predicted: Any, is_classification: bool) -> float:

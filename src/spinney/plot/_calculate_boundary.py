@@ -12,14 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from spinney.inspection.table_view import TableView
 
-__all__ = ["Axis", "Boundary", "calculate_boundary"]
+__all__ = ["Boundary", "GridAxis", "calculate_boundary"]
 
 Floats = NDArray[np.float64]
 _MARGIN = 0.05  # margin around the rows, relative to their range
 
 
 @dataclass(frozen=True)
-class Axis:
+class GridAxis:
     """One column of the grid.
 
     Attributes
@@ -46,7 +46,7 @@ class Boundary:
 
     Attributes
     ----------
-    axes : list of Axis
+    axes : list of GridAxis
         One column or two.
     classes : list of str or None
         The classes of a classifier.
@@ -58,7 +58,7 @@ class Boundary:
         The columns that are fixed at their median or most frequent category.
     """
 
-    axes: list[Axis]
+    axes: list[GridAxis]
     classes: list[str] | None
     predicted: Floats
     probabilities: Floats | None
@@ -111,7 +111,7 @@ def _find_columns(view: TableView, features: Any) -> list[int]:
     return columns
 
 
-def _axis(view: TableView, j: int, n_steps: int) -> tuple[Axis, NDArray[Any]]:
+def _axis(view: TableView, j: int, n_steps: int) -> tuple[GridAxis, NDArray[Any]]:
     """Return an axis, and its grid values in the format of `TableView.make`."""
     if view.is_category(j):
         levels = view.levels(j)
@@ -119,7 +119,7 @@ def _axis(view: TableView, j: int, n_steps: int) -> tuple[Axis, NDArray[Any]]:
             raise ValueError(f"features: expected a value in column {view.names[j]!r}, got none")
         rows = np.where(levels.codes < 0, np.nan, levels.codes)
         steps = np.arange(len(levels.labels), dtype=np.float64)
-        return Axis(view.names[j], steps, levels.labels, rows), levels.rows
+        return GridAxis(view.names[j], steps, levels.labels, rows), levels.rows
     rows = view.numbers(j)
     if np.isnan(rows).all():
         raise ValueError(f"features: expected a value in column {view.names[j]!r}, got none")
@@ -127,7 +127,7 @@ def _axis(view: TableView, j: int, n_steps: int) -> tuple[Axis, NDArray[Any]]:
     # Dividing first avoids an overflow: the range of huge values may exceed the largest float.
     margin = 2 * _MARGIN * (high / 2 - low / 2) or 0.5
     steps = np.linspace(low - margin, high + margin, n_steps)
-    return Axis(view.names[j], steps, None, rows), steps
+    return GridAxis(view.names[j], steps, None, rows), steps
 
 
 def _typical(view: TableView) -> dict[int, float | np.intp]:

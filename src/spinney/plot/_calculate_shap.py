@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "Dependence",
-    "Summary",
-    "Waterfall",
+    "ShapDependence",
+    "ShapSummary",
+    "ShapWaterfall",
     "calculate_shap_dependence",
     "calculate_summary",
     "calculate_waterfall",
@@ -34,7 +34,7 @@ class OutputValues:
 
 
 @dataclass(frozen=True)
-class Summary:
+class ShapSummary:
     """Shapley values of the most important columns, the most important first.
 
     Attributes
@@ -65,7 +65,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Dependence:
+class ShapDependence:
     """Shapley values of one column by its value.
 
     Attributes
@@ -96,7 +96,7 @@ class Dependence:
 
 
 @dataclass(frozen=True)
-class Waterfall:
+class ShapWaterfall:
     """The steps from the base value to one prediction, the smallest first.
 
     Attributes
@@ -157,7 +157,7 @@ def read_explanation(explanation: Any, output: Any = None) -> OutputValues:
     return OutputValues(values, base, data, [str(name) for name in names], title)
 
 
-def calculate_summary(output_values: OutputValues, max_columns: int) -> Summary:
+def calculate_summary(output_values: OutputValues, max_columns: int) -> ShapSummary:
     """Sort columns by mean absolute Shapley values, and stack dots that would overlap."""
     mean = np.abs(output_values.values).mean(axis=0)
     shown = np.argsort(-mean, kind="stable")[:max_columns]
@@ -167,7 +167,7 @@ def calculate_summary(output_values: OutputValues, max_columns: int) -> Summary:
     levels = np.column_stack([_levels(output_values.data[:, j]) for j in shown])
     names = [output_values.names[j] for j in shown]
     n = output_values.values.shape[1]
-    return Summary(shown, names, mean[shown], values, offsets, levels, n, output_values.output)
+    return ShapSummary(shown, names, mean[shown], values, offsets, levels, n, output_values.output)
 
 
 def _offsets(values: Floats, low: float, high: float) -> Floats:
@@ -213,7 +213,7 @@ def _levels(column: NDArray[Any]) -> Floats:
 
 def calculate_shap_dependence(
     output_values: OutputValues, column: int, other: int | None
-) -> Dependence:
+) -> ShapDependence:
     """Return a column's Shapley values by its values; `other` sets the colours."""
     values = output_values.values[:, column]
     raw = output_values.data[:, column]
@@ -229,7 +229,7 @@ def calculate_shap_dependence(
     levels = np.full(len(values), np.nan)
     if other is not None:
         levels = _levels(output_values.data[:, other])
-    return Dependence(
+    return ShapDependence(
         output_values.names[column],
         numbers,
         labels,
@@ -240,7 +240,7 @@ def calculate_shap_dependence(
     )
 
 
-def calculate_waterfall(output_values: OutputValues, row: int, max_columns: int) -> Waterfall:
+def calculate_waterfall(output_values: OutputValues, row: int, max_columns: int) -> ShapWaterfall:
     """Sort the steps of one row by size; merge the smallest if there are too many."""
     values = output_values.values[row]
     order = np.argsort(-np.abs(values), kind="stable")
@@ -255,7 +255,7 @@ def calculate_waterfall(output_values: OutputValues, row: int, max_columns: int)
         labels.insert(0, f"{len(rest)} other columns")
     base = float(output_values.base[row])
     starts = base + np.concatenate([[0.0], np.cumsum(steps)[:-1]])
-    return Waterfall(
+    return ShapWaterfall(
         labels, starts, np.array(steps), base, base + float(values.sum()), output_values.output
     )
 

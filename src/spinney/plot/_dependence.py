@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spinney.inspection import dependence as _dependence
-from spinney.inspection.dependence import MISSING, Dependence, Grid
+from spinney.inspection.dependence import MISSING, Dependence, EffectGrid
 from spinney.plot._style import (
     ACCENT,
     GREY,
@@ -201,7 +201,7 @@ def _draw_bars(ax: Any, dependence: Dependence, individual: bool | int) -> None:
         note(ax, f"{len(grid.values)} most frequent of {len(grid.values) + grid.n_left_out} values")
 
 
-def _labels(grid: Grid) -> list[str]:
+def _labels(grid: EffectGrid) -> list[str]:
     return [str(value) for value in grid.values] + [MISSING] * grid.has_missing
 
 

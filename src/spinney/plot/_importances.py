@@ -70,7 +70,7 @@ def importances(
     >>> forest = RandomForestClassifier(random_state=0).fit(iris.data, iris.target)
     >>> axes = plot.importances(forest, iris.data, iris.target)
     >>> axes.get_xlabel()
-    'fall of the accuracy when shuffled'
+    'decrease of the accuracy when shuffled'
     """
     if max_columns < 1:
         raise ValueError(f"max_columns: expected a positive number, got {max_columns}")

@@ -61,7 +61,7 @@ def margins(models: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
         ax.step(
             np.r_[values[0], values],
             np.r_[0.0, share],
-            where="post",
+            where="post",  # language: allow (a value of matplotlib)
             color=colour,
             lw=1.5,
             label=shortened(name) if name else None,

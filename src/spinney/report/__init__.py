@@ -1,7 +1,7 @@
-"""What Spinney tells a person about a table: so far, which learner does best on it.
+"""HTML reports on comparisons, and the names of `spinney.comparison` in older code.
 
-- `spinney.comparison.compare.compare` (also `spinney.compare`) cross-validates the learners;
-- `spinney.comparison.families` lists them: a new learner adds itself there.
+- `spinney.compare` cross-validates the learners.
+- `spinney.comparison.families` lists the learners.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Build the evidence of a report within a time limit."""
+"""Calculation of all parts of a report within a time limit."""
 
 from __future__ import annotations
 
@@ -14,20 +14,30 @@ from spinney.comparison.deadline import TimeUp, deadline
 from spinney.comparison.families import select_families
 from spinney.comparison.recipe import Origin, recipe, settings
 from spinney.report.conformal_evidence import NoHeldOutRows, own_coverage, predicted_rows
-from spinney.report.diagnostics import calibrations, confusion, rate_curves, residuals
+from spinney.report.diagnostics import (
+    calibration_curves,
+    count_confusion,
+    rate_curves,
+    summarize_residuals,
+)
 from spinney.report.evidence import Evidence, LearningCurve, date_writer
-from spinney.report.importances_and_dependence import FittedOnFold, dependences, importances
-from spinney.report.learning import learning_curve, learning_seconds
+from spinney.report.importances_and_dependence import (
+    FittedOnFold,
+    dependence_curves,
+    measure_importances,
+)
+from spinney.report.learning import learning_seconds, measure_learning_curve
 from spinney.report.profile import profile_columns, profile_target
 from spinney.report.shap_contributions import contributions
+from spinney.tree import export_svg
 
 if TYPE_CHECKING:
     from spinney.io import ColumnKinds
 
 __all__ = ["build_evidence"]
 
-_MODELS = 3
-_PROFILE_SECONDS = 10.0
+_MODELS = 3  # models in the diagnostics
+_PROFILE_SECONDS = 10.0  # in addition to the time limit
 _SHOWN_COLUMNS = 6
 _SMALL_TREE = 20  # leaves: a larger tree is drawn to fewer levels
 
@@ -40,7 +50,7 @@ def build_evidence(
     frame: Any = None,
     row_numbers: Any = None,
     seconds: float = 60.0,
-    tell: Callable[[str], object] = lambda step: None,
+    on_step: Callable[[str], object] = lambda step: None,
 ) -> Evidence:
     """Calculate everything that a report shows beside the ranking.
 
@@ -51,15 +61,15 @@ def build_evidence(
     origin : Origin
         The source of the table.
     kinds : ColumnKinds or None
-        The kinds of the columns, including those left out.
+        The kinds of all columns, including unused ones.
     frame : pyarrow.Table or None
         The table as it was read.
     row_numbers : array or None
-        Row numbers in the file, if some of its rows were left out.
+        Row numbers in the file, if some of its rows were dropped.
     seconds : float
-        The time limit; parts that do not fit into it are listed in `Evidence.left_out`.
-    tell : callable
-        Is called with the name of each part before its calculation.
+        The time limit; parts that do not fit into it are listed in `Evidence.not_shown`.
+    on_step : callable
+        Called with the name of each part before its calculation.
 
     Returns
     -------
@@ -67,33 +77,39 @@ def build_evidence(
     """
     compared = comparison.compared
     if compared is None:
-        raise ValueError("this comparison was read back: it has no data to show")
-    builder = _EvidenceBuilder(comparison, compared, origin, seconds, tell, row_numbers)
+        raise ValueError(
+            "this comparison has no data for a report: it comes from a file or a pickle; call "
+            "report() on the result of spinney.compare"
+        )
+    builder = _EvidenceBuilder(
+        comparison, compared, origin, row_numbers=row_numbers, seconds=seconds, on_step=on_step
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the comparison has issued the warnings on all rows
         return builder.build(kinds, frame)
 
 
 class _EvidenceBuilder:
-    """The evidence so far, and the time left."""
+    """Collects the parts of the evidence until the time limit `end`."""
 
     def __init__(
         self,
         comparison: Comparison,
         compared: ComparisonData,
         origin: Origin,
-        seconds: float,
-        tell: Callable[[str], object],
+        *,
         row_numbers: Any,
+        seconds: float,
+        on_step: Callable[[str], object],
     ) -> None:
         self.comparison = comparison
         self.compared = compared
         self.origin = origin
         self.end = perf_counter() + seconds
-        self.tell = tell
+        self.on_step = on_step
         self.row_numbers = row_numbers
         self.found: dict[str, Any] = {}
-        self.left_out: list[str] = []
+        self.not_shown: list[str] = []
         self.stopped = False
 
     def build(self, kinds: ColumnKinds | None, frame: Any) -> Evidence:
@@ -106,7 +122,7 @@ class _EvidenceBuilder:
         best = self.comparison.best
         if best is not None:
             shown = self._shown_models()
-            # The cheapest parts come first, so that a short limit leaves out the fewest.
+            # The cheapest parts come first, so that a short limit skips as few as possible.
             self._diagnose(shown)
             self._tree()
             self._measure_importances(shown)
@@ -116,7 +132,7 @@ class _EvidenceBuilder:
             target=target,
             code=recipe(self.comparison, self.origin),
             settings=settings(self.comparison, self.origin),
-            left_out=self.left_out,
+            not_shown=self.not_shown,
             **self.found,
         )
 
@@ -134,19 +150,17 @@ class _EvidenceBuilder:
             self.found.update(rocs=rocs, precision_recalls=precisions)
 
         if compared.classes is None:
-            self._keep("residuals", lambda: residuals(compared, best))
+            self._keep("residuals", lambda: summarize_residuals(compared, best))
         else:
-            self._keep("confusion", lambda: confusion(compared, best))
-            self._keep("calibrations", lambda: calibrations(compared, shown))
+            self._keep("confusion", lambda: count_confusion(compared, best))
+            self._keep("calibrations", lambda: calibration_curves(compared, shown))
             self._do("ROC and precision–recall curves", curves)
         self._keep("predictions", lambda: predicted_rows(compared, best, numbers=self.row_numbers))
         if self.found.get("predictions") is None:
-            self.left_out.append(f"predictions with intervals: {best} has none here")
+            self.not_shown.append(f"predictions with intervals: {best} has none here")
 
     def _tree(self) -> None:
         def draw() -> None:
-            from spinney.tree import export_svg
-
             family = select_families(["decision_tree_pruned"], self.comparison.task)[0]
             maker = self.compared.makers.get(family.name)
             pruned = maker() if maker else family.make(self.comparison.task, 0, None)
@@ -154,10 +168,10 @@ class _EvidenceBuilder:
             leaves, depth = int(tree.get_n_leaves()), int(tree.get_depth())
             drawn = 6 if leaves <= _SMALL_TREE else 4
             self.found["tree_svg"] = export_svg(tree, max_depth=drawn)
-            said = f"{leaves:,} {'leaf' if leaves == 1 else 'leaves'}, depth {depth}"
+            text = f"{leaves:,} {'leaf' if leaves == 1 else 'leaves'}, depth {depth}"
             if depth > drawn:
-                said += f" (the first {drawn} levels are drawn)"
-            self.found["tree_text"] = said
+                text += f" (the first {drawn} levels are drawn)"
+            self.found["tree_text"] = text
 
         self._do("the pruned tree", draw)
 
@@ -165,20 +179,20 @@ class _EvidenceBuilder:
         self.found["importances"], self.found["dependences"] = [], []
         best: list[FittedOnFold] = []
 
-        def look(name: str, models_left: int) -> None:
+        def measure(name: str, models_left: int) -> None:
             fitted = FittedOnFold(self.compared, name)
             if name == shown[0]:
                 best.append(fitted)
-            found = importances(fitted, self._left() / (2 * models_left))
+            found = measure_importances(fitted, self._left() / (2 * models_left))
             if found is None:
                 raise TimeUp
             self.found["importances"].append(found)
 
-        for place, name in enumerate(shown):
+        for index, name in enumerate(shown):
             first = self.compared.trials[name][0]
             seconds = first.fit_seconds if first.model is None else 0.0
-            self._do(f"importances of {name}", partial(look, name, len(shown) - place), seconds)
-            if place == 0 and best:
+            self._do(f"importances of {name}", partial(measure, name, len(shown) - index), seconds)
+            if index == 0 and best:
                 self._explain(best[0])
 
     def _explain(self, fitted: FittedOnFold) -> None:
@@ -192,14 +206,14 @@ class _EvidenceBuilder:
                 for column, mean in zip(found[0].columns, found[0].means, strict=True)
                 if mean > 0
             ]
-            self.found["dependences"] = dependences(
+            self.found["dependences"] = dependence_curves(
                 fitted, important[:_SHOWN_COLUMNS], self.origin.target
             )
 
         if found:
             self._do(f"dependence of {name} on its columns", depend)
 
-        def explain() -> None:
+        def contribute() -> None:
             writers = {column.name: date_writer(column) for column in self.found["columns"]}
             dates = {column: write for column, write in writers.items() if write is not None}
             seconds = self._left() / 4
@@ -212,10 +226,10 @@ class _EvidenceBuilder:
                 self.found["own_coverage"] = own_coverage(fitted)
             except NoHeldOutRows:
                 reason = "its fit held out no rows, or too few"
-                self.left_out.append(f"{own}: {reason}")
+                self.not_shown.append(f"{own}: {reason}")
 
-        if name != "baseline":  # it reads no column
-            self._do(f"contributions to predictions of {name}", explain)
+        if name != "baseline":  # the baseline uses no column
+            self._do(f"contributions to predictions of {name}", contribute)
         self._do(own, measure_coverage)
 
     def _learn(self, shown: list[str]) -> None:
@@ -223,7 +237,7 @@ class _EvidenceBuilder:
         self.found["learning_curves"] = curves
 
         def learn(name: str) -> None:
-            curves.append(learning_curve(self.compared, name))
+            curves.append(measure_learning_curve(self.compared, name))
 
         for name in shown:
             seconds = learning_seconds(self.compared, name)
@@ -232,31 +246,31 @@ class _EvidenceBuilder:
     def _left(self) -> float:
         return self.end - perf_counter()
 
-    def _keep(self, name: str, make: Callable[[], Any]) -> None:
-        """Make a part of the evidence and keep it under its name."""
+    def _keep(self, name: str, calculate: Callable[[], Any]) -> None:
+        """Calculate a part of the evidence and store it under its name."""
 
         def keep() -> None:
-            self.found[name] = make()
+            self.found[name] = calculate()
 
         self._do(name, keep)
 
     def _do(self, name: str, work: Callable[[], None], seconds: float = 0.0) -> None:
-        """Run one part; list it in `left_out` if it fails or takes too long."""
+        """Run one part; list it in `not_shown` if it fails or takes too long."""
         if self.stopped:
-            self.left_out.append(f"{name}: Ctrl-C")
+            self.not_shown.append(f"{name}: Ctrl-C")
             return
         if seconds > self._left():
-            self.left_out.append(f"{name}: no time")
+            self.not_shown.append(f"{name}: no time")
             return
-        self.tell(name)
+        self.on_step(name)
         try:
             with deadline(max(self._left(), 0.1)):
                 work()
         except TimeUp:
-            self.left_out.append(f"{name}: no time")
+            self.not_shown.append(f"{name}: no time")
         except KeyboardInterrupt:
             self.stopped = True
-            self.left_out.append(f"{name}: Ctrl-C")
+            self.not_shown.append(f"{name}: Ctrl-C")
         except Exception as error:  # a report without one part is better than none
             message = " ".join(str(error).split())
-            self.left_out.append(f"{name}: {type(error).__name__}: {message}"[:300])
+            self.not_shown.append(f"{name}: {type(error).__name__}: {message}"[:300])

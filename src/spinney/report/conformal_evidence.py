@@ -22,7 +22,7 @@ _WORST = 8
 
 
 class NoHeldOutRows(Exception):
-    """A model cannot make intervals or sets: its fit held out no rows, or too few."""
+    """Raised if a model has no intervals or sets: its fit held out too few rows."""
 
 
 def predicted_rows(
@@ -36,7 +36,7 @@ def predicted_rows(
     The half-width of a row's interval is the `coverage` quantile of the errors in the *other*
     folds, so a row does not affect its own interval. Returns None for a single fold and for a
     classifier without probabilities. `numbers` are the row numbers in the file, if some of its
-    rows were left out.
+    rows were dropped.
     """
     found = _predict_rows(compared, name, coverage, numbers)
     if found is None:
@@ -67,7 +67,7 @@ def show_rows(
     write = str if compared.classes is not None else _number
     return [
         PredictedRow(
-            _given_row(compared, row, numbers),
+            _row_number(compared, row, numbers),
             write(compared.y[row]),
             write(predicted[row]),
             bool(predicted[row] == compared.y[row]),
@@ -87,7 +87,7 @@ def own_coverage(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCoverage | N
         return None
     if classes is None and hasattr(model, "predict_interval"):
         with warnings.catch_warnings():
-            # Of intervals that nothing corrects: the method's words and what they held say it.
+            # The warning about uncorrected intervals: the report shows method and coverage.
             warnings.simplefilter("ignore", UserWarning)
             try:
                 low, high = np.asarray(model.predict_interval(fitted.X, coverage=coverage)).T
@@ -101,8 +101,8 @@ def own_coverage(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCoverage | N
         except ValueError as error:
             raise NoHeldOutRows from error
         known = np.asarray(model.classes_)
-        places = np.minimum(np.searchsorted(known, y), len(known) - 1)
-        held = inside[np.arange(len(y)), places] & (known[places] == y)
+        codes = np.minimum(np.searchsorted(known, y), len(known) - 1)
+        held = inside[np.arange(len(y)), codes] & (known[codes] == y)
         width, method = float(inside.sum(axis=1).mean()), model.set_method_
     else:
         return None
@@ -113,7 +113,7 @@ def own_coverage(fitted: FittedOnFold, coverage: float = 0.9) -> OwnCoverage | N
 
 @dataclass(frozen=True)
 class _RowPredictions:
-    """Intervals or sets of all rows."""
+    """Intervals or sets of all rows: observed coverage, mean size, worst rows, formatting."""
 
     reached: float
     width: float
@@ -138,12 +138,12 @@ def _intervals(
     rows = compared.tested
     predicted, actual = compared.predictions(name), compared.y
     errors = np.abs(actual - predicted)
-    half = _allowed(compared, errors, coverage)
+    half = _limits(compared, errors, coverage)
     held = errors[rows] <= half[rows]
 
     def show(row: int) -> PredictedRow:
         return PredictedRow(
-            _given_row(compared, row, numbers),
+            _row_number(compared, row, numbers),
             _number(actual[row]),
             _number(predicted[row]),
             bool(errors[row] <= half[row]),
@@ -157,7 +157,7 @@ def _intervals(
     return _RowPredictions(
         float(held.mean()),
         float(np.median(2 * half[rows])),
-        "The half-width is the quantile of the errors in the other folds at this coverage.",
+        "The half-width is the quantile of absolute errors in the other folds at this coverage.",
         worst,
         show,
     )
@@ -171,54 +171,54 @@ def _sets(
         return None
     rows, classes = compared.tested, compared.classes
     truth = np.searchsorted(classes, compared.y)
-    doubt = np.full(len(compared.y), np.nan)
-    doubt[rows] = 1 - probabilities[rows, truth[rows]]
-    # The sets of `predict_set`: adaptive ones.
+    improbability = np.full(len(compared.y), np.nan)
+    improbability[rows] = 1 - probabilities[rows, truth[rows]]
+    # Adaptive sets, the default of `predict_set`.
     scores = np.full(probabilities.shape, np.nan)
     scores[rows] = class_scores(probabilities[rows], "aps")
     own = np.full(len(compared.y), np.nan)
     own[rows] = scores[rows, truth[rows]]
     inside = np.zeros(probabilities.shape, dtype=bool)
-    inside[rows] = sets_within(scores[rows], _allowed(compared, own, coverage)[rows, None])
+    inside[rows] = sets_within(scores[rows], _limits(compared, own, coverage)[rows, None])
     held = inside[rows, truth[rows]]
-    likeliest = probabilities[rows].argmax(axis=1)
-    place = dict(zip(rows.tolist(), likeliest.tolist(), strict=True))
+    most_probable = probabilities[rows].argmax(axis=1)
+    code_of = dict(zip(rows.tolist(), most_probable.tolist(), strict=True))
 
     def show(row: int) -> PredictedRow:
         order = np.argsort(-probabilities[row], kind="stable")
         return PredictedRow(
-            _given_row(compared, row, numbers),
+            _row_number(compared, row, numbers),
             str(compared.y[row]),
-            str(classes[place[row]]),
-            bool(place[row] == truth[row]),
-            probability=float(probabilities[row, place[row]]),
+            str(classes[code_of[row]]),
+            bool(code_of[row] == truth[row]),
+            probability=float(probabilities[row, code_of[row]]),
             prediction_set=[str(classes[c]) for c in order if inside[row, c]],
         )
 
-    wrong = rows[likeliest != truth[rows]]
-    worst = wrong[np.argsort(-doubt[wrong], kind="stable")[:_WORST]]
+    wrong = rows[most_probable != truth[rows]]
+    worst = wrong[np.argsort(-improbability[wrong], kind="stable")[:_WORST]]
     return _RowPredictions(
         float(held.mean()),
         float(inside[rows].sum(axis=1).mean()),
-        "A set has the classes from the likeliest on, until their probabilities add up to what "
-        "this share of the other folds' rows need to reach their own class.",
+        "A set contains the most probable classes until their total probability reaches the "
+        "quantile of the scores in the other folds at this coverage.",
         worst,
         show,
     )
 
 
-def _allowed(
+def _limits(
     compared: ComparisonData, errors: NDArray[np.float64], coverage: float
 ) -> NDArray[np.float64]:
-    """Return for each row the `coverage` quantile of the scores in the other folds."""
-    allowed = np.full(len(errors), np.nan)
+    """Return the `coverage` quantile of the scores in the other folds for each row."""
+    limits = np.full(len(errors), np.nan)
     for number, (_, test) in enumerate(compared.splits):
         others = np.concatenate([t for k, (_, t) in enumerate(compared.splits) if k != number])
         # With too few rows the quantile is infinite; the largest score is shown instead. (It may
         # also be minus infinity for an accurate model: its sets are the most probable class.)
         limit = largest_score(errors[others], coverage)
-        allowed[test] = limit if limit < math.inf else errors[others].max()
-    return allowed
+        limits[test] = limit if limit < math.inf else errors[others].max()
+    return limits
 
 
 def _typical(rows: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -226,10 +226,10 @@ def _typical(rows: NDArray[np.intp]) -> NDArray[np.intp]:
     return rows[np.sort(chosen)]
 
 
-def _given_row(compared: ComparisonData, row: int, numbers: NDArray[np.intp] | None) -> int:
-    """Return the row's number in the table or file, counted from one."""
-    place = int(row if compared.rows is None else compared.rows[row])
-    return 1 + int(place if numbers is None else numbers[place])
+def _row_number(compared: ComparisonData, row: int, numbers: NDArray[np.intp] | None) -> int:
+    """Return the row's number in the table or file, starting at 1."""
+    index = int(row if compared.rows is None else compared.rows[row])
+    return 1 + int(index if numbers is None else numbers[index])
 
 
 def _number(value: float) -> str:

@@ -16,26 +16,26 @@ from spinney.plot.calculate_scores import (
     calculate_precision_recall,
     calculate_roc,
 )
-from spinney.report.evidence import Calibration, Confusion, Curve, Residuals
+from spinney.report.evidence import CalibrationCurve, ConfusionMatrix, Curve, ResidualSummary
 from spinney.report.profile import histogram_of
 
-__all__ = ["calibrations", "confusion", "rate_curves", "residuals"]
+__all__ = ["calibration_curves", "count_confusion", "rate_curves", "summarize_residuals"]
 
-_MOST_CURVES = 60  # classes of one model that get a curve
-_MOST_POINTS = 200  # of a curve
-_MOST_DOTS = 1_500  # of predictions against the truth
-_TAIL = 0.005  # of the residuals at either end, which a histogram leaves out
+_MOST_CURVES = 60  # classes with a curve of their own
+_MOST_POINTS = 200  # per curve
+_MOST_DOTS = 1_500  # predicted against actual values
+_TAIL = 0.005  # share of the residuals at either end that the histogram omits
 
 
-def confusion(compared: ComparisonData, name: str) -> Confusion:
-    """Count rows by true and predicted class."""
+def count_confusion(compared: ComparisonData, name: str) -> ConfusionMatrix:
+    """Return the confusion matrix of out-of-fold predictions."""
     rows = compared.tested
     predicted = compared.predictions(name)[rows].astype(compared.y.dtype)
     counted = calculate_confusion(predicted, None, compared.y[rows])
-    return Confusion(name, counted.classes, [[int(n) for n in row] for row in counted.counts])
+    return ConfusionMatrix(name, counted.classes, [[int(n) for n in row] for row in counted.counts])
 
 
-def calibrations(compared: ComparisonData, names: list[str]) -> list[Calibration]:
+def calibration_curves(compared: ComparisonData, names: list[str]) -> list[CalibrationCurve]:
     """Return calibration curves of the models that predict probabilities."""
     found = []
     for name in names:
@@ -44,22 +44,25 @@ def calibrations(compared: ComparisonData, names: list[str]) -> list[Calibration
             continue
         positive = scores.classes[1] if len(scores.classes) == 2 else None
         curve = calculate_calibration(scores, y, strategy="quantile", positive=positive)
-        apart = np.abs(curve.predicted - curve.observed)
+        distance = np.abs(curve.predicted - curve.observed)
         found.append(
-            Calibration(
+            CalibrationCurve(
                 name,
                 curve.event,
                 [float(p) for p in curve.predicted],
                 [float(p) for p in curve.observed],
                 [int(n) for n in curve.counts],
-                float(np.average(apart, weights=curve.counts)),
+                float(np.average(distance, weights=curve.counts)),
             )
         )
     return found
 
 
 def rate_curves(compared: ComparisonData, names: list[str]) -> tuple[list[Curve], list[Curve]]:
-    """Return ROC and precision–recall: of all models for two classes, else of the first one."""
+    """Return ROC and precision–recall curves.
+
+    Two classes: one curve per model. More classes: one curve per class of the first model.
+    """
     assert compared.classes is not None
     rocs: list[Curve] = []
     precisions: list[Curve] = []
@@ -81,16 +84,16 @@ def rate_curves(compared: ComparisonData, names: list[str]) -> tuple[list[Curve]
     return rocs, precisions
 
 
-def residuals(compared: ComparisonData, name: str) -> Residuals:
-    """Compare predicted numbers with the true ones."""
+def summarize_residuals(compared: ComparisonData, name: str) -> ResidualSummary:
+    """Summarize the residuals of out-of-fold predictions."""
     rows = compared.tested
     predicted, actual = compared.predictions(name)[rows], compared.y[rows]
     left = actual - predicted
     ends = np.quantile(left, [_TAIL, 1 - _TAIL])
     inner = histogram_of(left[(left >= ends[0]) & (left <= ends[1])], bins=40)
     assert inner is not None or not np.isfinite(left).all()
-    shown = _evenly(len(rows), _MOST_DOTS)
-    return Residuals(
+    shown = _even_sample(len(rows), _MOST_DOTS)
+    return ResidualSummary(
         name,
         [float(v) for v in predicted[shown]],
         [float(v) for v in actual[shown]],
@@ -111,7 +114,7 @@ def _class_scores(compared: ComparisonData, name: str) -> tuple[ModelScores | No
 
 
 def _curve(name: str, label: Any, rates: Rates, floor: float) -> Curve:
-    shown = _evenly(len(rates.across), _MOST_POINTS)
+    shown = _even_sample(len(rates.across), _MOST_POINTS)
     return Curve(
         name,
         str(label),
@@ -122,6 +125,6 @@ def _curve(name: str, label: Any, rates: Rates, floor: float) -> Curve:
     )
 
 
-def _evenly(n: int, most: int) -> NDArray[np.intp]:
-    """Return at most so many of n places, the first and the last among them."""
+def _even_sample(n: int, most: int) -> NDArray[np.intp]:
+    """Return at most `most` evenly spaced indices below n, with the first and the last."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))

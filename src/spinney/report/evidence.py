@@ -1,4 +1,4 @@
-"""The numbers of a report beside the ranking; drawing is elsewhere."""
+"""Data classes with the numbers of a report; `spinney.report.page` draws them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from spinney.comparison.number_format import shown_moment
 from spinney.data.task import Task
 
 __all__ = [
-    "Calibration",
+    "CalibrationCurve",
+    "ColumnImportances",
     "ColumnProfile",
-    "Confusion",
+    "ConfusionMatrix",
     "Contributions",
     "Curve",
-    "Dependence",
+    "DependenceCurve",
     "Evidence",
     "ExplainedRow",
     "Histogram",
-    "Importances",
     "LearningCurve",
     "OwnCoverage",
     "PredictedRow",
     "Predictions",
-    "Residuals",
+    "ResidualSummary",
     "TargetProfile",
     "date_writer",
 ]
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts of numbers between edges; one edge more than counts."""
+    """Counts of values between edges; one more edge than counts."""
 
     edges: list[float]
     counts: list[int]
@@ -47,15 +47,15 @@ class TargetProfile:
     name : str
         The column.
     task : {"classification", "regression"}
-        Whether it holds classes or numbers.
+        Classes or numeric values.
     classes : list of str
         The classes, most frequent first (classification).
     counts : list of int
         Rows of each class.
     histogram : Histogram or None
-        The numbers (regression).
+        The distribution (regression).
     low, mean, high, spread : float or None
-        Least, mean and greatest number, and their standard deviation (regression).
+        Minimum, mean, maximum and standard deviation (regression).
     """
 
     name: str
@@ -76,22 +76,22 @@ class ColumnProfile:
     Attributes
     ----------
     name, kind : str
-        The column, and how it is taken: "number", "category", "date", "text", "identifier",
-        "constant" or "dropped".
+        Its name and kind: "number", "category", "date", "text", "identifier", "constant" or
+        "dropped".
     used : bool
-        Whether models learn from it.
+        Whether models use it.
     reason : str
-        Why it is taken that way, where that is not plain ("" otherwise).
+        The reason for the kind, if it is not obvious ("" otherwise).
     flags : list of str
-        What a reader should know, such as "alone it predicts the target".
+        Warnings, such as "alone it predicts the target".
     missing, distinct : int
-        Rows without a value; different values.
+        Number of missing values; number of distinct values.
     low, mean, high : float or None
-        Least, mean and greatest (numbers).
+        Minimum, mean and maximum (numeric columns).
     histogram : Histogram or None
-        Of numbers and dates.
+        The distribution (numeric columns and dates).
     common : list of (str, int)
-        The most frequent values and their rows (categories), at most eight.
+        The most frequent values and their numbers of rows (categories), at most eight.
     has_times_of_day : bool
         Whether dates are times without a day.
     """
@@ -112,7 +112,7 @@ class ColumnProfile:
 
 
 def date_writer(column: ColumnProfile) -> Callable[[float], str] | None:
-    """Return how the days since 1970 of a column of dates are written; None for other columns."""
+    """Return the function that formats a date column's days since 1970; else None."""
     if column.kind != "date":
         return None
     return partial(shown_moment, of_day=column.has_times_of_day)
@@ -120,7 +120,7 @@ def date_writer(column: ColumnProfile) -> Callable[[float], str] | None:
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """The measure of a model by the number of rows learned from; `se` may be NaN."""
+    """The metric of a model by the number of training rows; `ses` may be NaN."""
 
     model: str
     sizes: list[int]
@@ -129,8 +129,8 @@ class LearningCurve:
 
 
 @dataclass(frozen=True)
-class Confusion:
-    """Rows by true class (first index) and predicted class, in cross-validation."""
+class ConfusionMatrix:
+    """Rows by true class (first index) and class predicted out of fold."""
 
     model: str
     classes: list[str]
@@ -138,11 +138,11 @@ class Confusion:
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """Probabilities against shares, in bins of equal numbers of rows.
+class CalibrationCurve:
+    """Predicted probabilities against observed shares, in bins of equal numbers of rows.
 
-    `error` is the mean distance of both, weighted by rows. With more than two classes it is about
-    the probability of the class that was predicted.
+    `error` is the mean absolute difference, weighted by rows. With more than two classes, the
+    probability is that of the predicted class. `about` describes the event.
     """
 
     model: str
@@ -155,7 +155,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve from (0, ·) to (1, ·): ROC, or precision over recall; `area` is what lies under it.
+    """A ROC curve, or precision over recall; `area` is the area under it.
 
     `about` is the positive class; `floor` is the area of random predictions.
     """
@@ -169,8 +169,8 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Residuals:
-    """Cross-validated predictions of some rows against the truth, and the residuals of all."""
+class ResidualSummary:
+    """Out-of-fold predictions of some rows with actual values; the residuals of all rows."""
 
     model: str
     predicted: list[float]
@@ -182,8 +182,8 @@ class Residuals:
 
 
 @dataclass(frozen=True)
-class Importances:
-    """By how much the measure gets worse when a column is shuffled; greatest first."""
+class ColumnImportances:
+    """Permutation importances: the loss in the metric per shuffled column, largest first."""
 
     model: str
     measure: str
@@ -193,30 +193,30 @@ class Importances:
 
 
 @dataclass(frozen=True)
-class Dependence:
-    """The mean prediction as one column goes through its values, the other columns as they are.
+class DependenceCurve:
+    """Partial dependence of predictions on one column, and accumulated local effects.
 
     Attributes
     ----------
     model, column, about : str
         The model, the column, and what is predicted ("probability of spam", or the target).
-    places : list of float or list of str
+    values : list of float or list of str
         Values of the column; text for categories.
     means : list of float
-        The mean prediction there.
+        The mean prediction at each value.
     lows, highs : list of float
-        Between them lie 80 % of the single rows' predictions.
+        The 10 % and 90 % quantiles of the single rows' predictions.
     weights : list of float
-        The share of rows near each place.
+        The share of rows near each value.
     accumulated : list of (float or str, float)
-        Places and predictions by accumulated local effects: the changes among the rows near each
-        place, added up from the mean prediction on.
+        Values and predictions by accumulated local effects: the changes among the rows near each
+        value, summed and added to the mean prediction.
     """
 
     model: str
     column: str
     about: str
-    places: list[float] | list[str]
+    values: list[float] | list[str]
     means: list[float]
     lows: list[float]
     highs: list[float]
@@ -226,11 +226,11 @@ class Dependence:
 
 @dataclass(frozen=True)
 class PredictedRow:
-    """A row's cross-validated prediction; `row` counts from 1 in the table.
+    """A row's out-of-fold prediction; `row` counts from 1 in the table.
 
-    In regression `low` and `high` bound an interval; `actual_value` and `predicted_value` are the
-    numbers behind the texts. In classification `prediction_set` lists the
-    classes of the prediction set, and `probability` is that of the predicted class.
+    In regression, `low` and `high` bound an interval, and `actual_value` and `predicted_value` are
+    `actual` and `predicted` as numbers. In classification, `prediction_set` lists the classes of
+    the prediction set, and `probability` is that of the predicted class.
     """
 
     row: int
@@ -247,20 +247,20 @@ class PredictedRow:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Cross-validated predictions with intervals (numbers) or sets (classes).
+    """Out-of-fold predictions with intervals (regression) or sets (classification).
 
     Attributes
     ----------
     model : str
         The model.
     coverage, reached : float
-        The share of rows whose truth the interval or set shall hold, and does hold.
+        The requested and the observed coverage of the intervals or sets.
     width : float
-        Median width of the intervals, or mean number of classes in a set.
+        Median width of the intervals, or mean number of classes per set.
     method : str
-        How the intervals were made, in a sentence.
+        A sentence on how the intervals or sets were calculated.
     typical, worst : list of PredictedRow
-        Some rows drawn by chance, and those that the model got most wrong.
+        A random sample of rows, and the rows with the largest errors.
     """
 
     model: str
@@ -276,8 +276,8 @@ class Predictions:
 class OwnCoverage:
     """Coverage of a model's own ``predict_interval`` or ``predict_set`` on held-out rows.
 
-    `method` is the model's own word for how it makes them; `width` the median width of the
-    intervals, or the mean number of classes in a set.
+    `method` is the model's `interval_method_` or `set_method_`. `width` is the median width of the
+    intervals, or the mean number of classes per set.
     """
 
     model: str
@@ -298,20 +298,20 @@ class ExplainedRow:
         Why this row is shown, such as "Most wrong".
     prediction : PredictedRow
         The prediction, with its interval or set.
-    base, answer : float
-        The answer when nothing is known of the row, and when all is.
+    base, output : float
+        The mean output of the model, and the output for this row.
     parts : list of (str, str, float)
-        Columns, the row's values in them, and by how much they moved the answer; the most first.
+        Columns, the row's values, and their contributions; the largest contribution first.
     rest : float
-        By how much all other columns moved it.
+        The sum of the contributions of all other columns.
     n_rest : int
-        How many these are.
+        The number of other columns.
     """
 
     title: str
     prediction: PredictedRow
     base: float
-    answer: float
+    output: float
     parts: list[tuple[str, str, float]]
     rest: float = 0.0
     n_rest: int = 0
@@ -326,21 +326,21 @@ class Contributions:
     model : str
         The model.
     about : str
-        What is moved: "prediction", "log-odds of spam", and so on.
+        The explained output: "prediction", "log-odds of spam", and so on.
     method : str
-        How the amounts were found, in words.
+        A description of the method.
     by_row : bool
-        Whether it is about the class that is predicted, another from row to row.
+        Whether each row's output is that of its own predicted class.
     n_rows : int
-        Rows that were looked at.
+        The number of explained rows.
     columns : list of str
         The columns, the largest mean first.
     means : list of float
-        The mean of the amounts without their sign.
+        The mean absolute contribution of each column.
     amounts : list of list of float
-        Of the first columns, the amounts of some rows.
-    places : list of list of (float or None)
-        Where these rows' values lie among the column's: 0 for the lowest, 1 for the highest; None
+        The contributions of the first columns for some rows.
+    ranks : list of list of (float or None)
+        The ranks of these rows' values in the column: 0 for the lowest, 1 for the highest; None
         for categories and missing values.
     examples : list of ExplainedRow
         Single rows.
@@ -356,68 +356,68 @@ class Contributions:
     columns: list[str]
     means: list[float]
     amounts: list[list[float]]
-    places: list[list[float | None]]
+    ranks: list[list[float | None]]
     examples: list[ExplainedRow] = field(default_factory=list)
     output: str = ""
 
     def about_row(self, predicted: str) -> str:
-        """Return what is explained for a row with this prediction."""
+        """Return the name of the explained output for a row with this prediction."""
         return f"{self.output} of {predicted}" if self.by_row else self.about
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything in a report but the ranking.
+    """Everything in a report except the ranking.
 
     Attributes
     ----------
     title : str
-        What was compared, such as ``"shop.csv: bought"``.
+        The table and the target, such as ``"shop.csv: bought"``.
     target : TargetProfile
     columns : list of ColumnProfile
     learning_curves : list of LearningCurve
-        Of the best models.
-    confusion : Confusion or None
-        Of the best model (classification).
-    calibrations : list of Calibration
-        Of the best models (classification).
+        For the best models.
+    confusion : ConfusionMatrix or None
+        For the best model (classification).
+    calibrations : list of CalibrationCurve
+        For the best models (classification).
     rocs, precision_recalls : list of Curve
-        Of the best models for two classes; of the best model, class by class, for more.
-    residuals : Residuals or None
-        Of the best model (regression).
-    importances : list of Importances
-        Of the best models.
-    dependences : list of Dependence
-        Of the best model, for its most important columns.
+        Two classes: curves of the best models. More classes: one curve per class of the best model.
+    residuals : ResidualSummary or None
+        For the best model (regression).
+    importances : list of ColumnImportances
+        For the best models.
+    dependences : list of DependenceCurve
+        For the best model and its most important columns.
     contributions : Contributions or None
-        Of the best model.
+        For the best model.
     own_coverage : OwnCoverage or None
-        Of the best model, if it has intervals or prediction sets of its own.
+        For the best model, if it has intervals or prediction sets of its own.
     tree_svg : str or None
-        The pruned tree as a drawing.
+        The pruned tree as SVG.
     tree_text : str
-        What to say about it: leaves, its own error.
+        Number of leaves and depth of the tree.
     predictions : Predictions or None
-        Of the best model.
+        For the best model.
     code : str
-        Python that gives the numbers again.
+        Python code that reproduces the numbers.
     settings : dict of str to str
         Folds, seed, threads, versions and so on, in the order to show them.
-    left_out : list of str
-        What is not shown, and why (time, or a model that cannot).
+    not_shown : list of str
+        The parts that are missing, each with the reason.
     """
 
     title: str
     target: TargetProfile
     columns: list[ColumnProfile]
     learning_curves: list[LearningCurve] = field(default_factory=list)
-    confusion: Confusion | None = None
-    calibrations: list[Calibration] = field(default_factory=list)
+    confusion: ConfusionMatrix | None = None
+    calibrations: list[CalibrationCurve] = field(default_factory=list)
     rocs: list[Curve] = field(default_factory=list)
     precision_recalls: list[Curve] = field(default_factory=list)
-    residuals: Residuals | None = None
-    importances: list[Importances] = field(default_factory=list)
-    dependences: list[Dependence] = field(default_factory=list)
+    residuals: ResidualSummary | None = None
+    importances: list[ColumnImportances] = field(default_factory=list)
+    dependences: list[DependenceCurve] = field(default_factory=list)
     contributions: Contributions | None = None
     own_coverage: OwnCoverage | None = None
     tree_svg: str | None = None
@@ -425,4 +425,4 @@ class Evidence:
     predictions: Predictions | None = None
     code: str = ""
     settings: dict[str, str] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
+    not_shown: list[str] = field(default_factory=list)

@@ -13,16 +13,16 @@ from spinney.inspection.accumulated import accumulated_local_effects
 from spinney.inspection.dependence import partial_dependence
 from spinney.inspection.permutation import permutation_importance
 from spinney.inspection.table_view import TableView
-from spinney.report.evidence import Dependence, Importances
+from spinney.report.evidence import ColumnImportances, DependenceCurve
+from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-__all__ = ["FittedOnFold", "dependences", "importances"]
+__all__ = ["FittedOnFold", "dependence_curves", "measure_importances"]
 
 _REPEATS = 5
 _MOST_ROWS = 2_000
 _ROWS_OF_CURVES = 300
-# Measures that are means over rows, or roots of such, by the name of scikit-learn's score that
-# falls as much as they get worse: importances by these have an error that holds the rows as well as
-# the shuffles.
+# scikit-learn's scorers for metrics that are means over rows, or roots of such means. Their
+# importances have standard errors over rows and shuffles, not only over shuffles.
 _MEANS = {
     "error": "accuracy",
     "accuracy": "accuracy",
@@ -60,7 +60,7 @@ class FittedOnFold:
         self.predict_seconds = compared.trials[name][0].predict_seconds * share
 
 
-def importances(fitted: FittedOnFold, seconds: float) -> Importances | None:
+def measure_importances(fitted: FittedOnFold, seconds: float) -> ColumnImportances | None:
     """Return permutation importances, measured on the test rows of a fold.
 
     If all columns would take longer than `seconds`, only the most important ones by the model's
@@ -69,9 +69,11 @@ def importances(fitted: FittedOnFold, seconds: float) -> Importances | None:
     """
     compared, measure = fitted.compared, fitted.compared.measure
     n_columns = fitted.X.shape[1]
-    # A shuffled table has to be made, too.
-    a_column = _REPEATS * (fitted.predict_seconds + 1e-7 * n_columns * len(fitted.y) + 1e-3)
-    n_most = int(seconds / a_column)
+    # The second term is the time to copy the shuffled table.
+    seconds_per_column = _REPEATS * (
+        fitted.predict_seconds + 1e-7 * n_columns * len(fitted.y) + 1e-3
+    )
+    n_most = int(seconds / seconds_per_column)
     if n_most == 0:
         return None
     columns = None if n_most >= n_columns else _likely_columns(fitted, n_most)
@@ -88,7 +90,7 @@ def importances(fitted: FittedOnFold, seconds: float) -> Importances | None:
         columns=columns,
     )
     order = found.largest(len(found.mean))
-    return Importances(
+    return ColumnImportances(
         fitted.name,
         measure.name,
         [found.names[j] for j in order],
@@ -97,14 +99,16 @@ def importances(fitted: FittedOnFold, seconds: float) -> Importances | None:
     )
 
 
-def dependences(fitted: FittedOnFold, columns: list[str], target: str) -> list[Dependence]:
+def dependence_curves(
+    fitted: FittedOnFold, columns: list[str], target: str
+) -> list[DependenceCurve]:
     """Return partial dependence and accumulated local effects of single columns."""
     compared = fitted.compared
     about, label = target, None
     if compared.classes is not None:
         counts = np.bincount(np.searchsorted(compared.classes, compared.y))
-        place = 1 if len(compared.classes) == 2 else int(np.argmax(counts))
-        label = compared.classes[place]
+        code = 1 if len(compared.classes) == 2 else int(np.argmax(counts))
+        label = compared.classes[code]
         about = f"probability of {label}"
         if not hasattr(fitted.model, "predict_proba"):
             return []
@@ -125,10 +129,10 @@ def dependences(fitted: FittedOnFold, columns: list[str], target: str) -> list[D
         single = partial.individual[0][:, :n_values]
         low, high = np.quantile(single, [0.1, 0.9], axis=0)
         accumulated = _accumulated(fitted, column, label)
-        if label is not None:  # of probabilities that are zero or one, rounding leaves more
-            accumulated = [(place, round(level, 9)) for place, level in accumulated]
+        if label is not None:  # remove rounding errors of probabilities
+            accumulated = [(value, round(level, 9)) for value, level in accumulated]
         found.append(
-            Dependence(
+            DependenceCurve(
                 fitted.name,
                 column,
                 about,
@@ -152,9 +156,9 @@ def _accumulated(fitted: FittedOnFold, column: str, label: Any) -> list[tuple[fl
     except ValueError:  # no row has a value
         return []
     grid = effects.grids[0].values
-    places = grid if isinstance(grid, list) else [float(value) for value in grid]
+    values = grid if isinstance(grid, list) else [float(value) for value in grid]
     levels = [float(effect + effects.mean[0]) for effect in effects.effect[0]]
-    return list(zip(places, levels, strict=True))
+    return list(zip(values, levels, strict=True))
 
 
 def _weights(fitted: FittedOnFold, column: str, values: Any, observed: Any) -> list[float]:
@@ -171,11 +175,10 @@ def _weights(fitted: FittedOnFold, column: str, values: Any, observed: Any) -> l
 
 
 def _likely_columns(fitted: FittedOnFold, n_most: int) -> list[int]:
+    """Return the most important columns by impurity, of the model or of a tree."""
     own = getattr(fitted.model, "feature_importances_", None)
     if own is None or len(own) != fitted.X.shape[1]:
-        from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
-
         classes = fitted.compared.classes
-        kind = DecisionTreeRegressor if classes is None else DecisionTreeClassifier
-        own = kind(max_depth=8, random_state=0).fit(fitted.X, fitted.y).feature_importances_
+        tree_class = DecisionTreeRegressor if classes is None else DecisionTreeClassifier
+        own = tree_class(max_depth=8, random_state=0).fit(fitted.X, fitted.y).feature_importances_
     return [int(j) for j in np.argsort(-np.asarray(own), kind="stable")[:n_most]]

@@ -1,4 +1,4 @@
-"""How models do with fewer rows."""
+"""Learning curves: the metric by the number of training rows."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from spinney.comparison.sample import draw_rows
 from spinney.data.rows import take_rows
 from spinney.report.evidence import LearningCurve
 
-__all__ = ["learning_curve", "learning_seconds"]
+__all__ = ["learning_seconds", "measure_learning_curve"]
 
-_PARTS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
+_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 _FOLDS = 3
 _FEWEST_ROWS = 20
 
 
 def learning_seconds(compared: ComparisonData, name: str) -> float:
-    """Estimate how long the learning curve of a model takes."""
+    """Estimate the time to calculate the learning curve of a model, in seconds."""
     trials = compared.trials[name][:_FOLDS]
-    return sum(_PARTS) * sum(trial.seconds for trial in trials)
+    return sum(_SHARES) * sum(trial.seconds for trial in trials)
 
 
-def learning_curve(compared: ComparisonData, name: str) -> LearningCurve:
-    """Measure a model that learns from parts of the training rows of a few folds.
+def measure_learning_curve(compared: ComparisonData, name: str) -> LearningCurve:
+    """Cross-validate a model on subsets of the training rows of a few folds.
 
-    The last point, all of the training rows, is what the comparison found on these folds.
+    The last point, with all training rows, is the result of the comparison on these folds.
     """
     splits = compared.splits[:_FOLDS]
     fewest = min(len(train) for train, _ in splits)
     points: list[tuple[int, Estimate]] = []
-    for part in _PARTS:
-        n_drawn = int(fewest * part)
+    for share in _SHARES:
+        n_drawn = int(fewest * share)
         if n_drawn < _FEWEST_ROWS:
             continue
         scores = []

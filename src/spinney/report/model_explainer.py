@@ -29,17 +29,17 @@ class Amounts:
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_columns)
-        The amounts; with `base` they add up to the answer.
+        The contributions; `base` plus their sum is the output.
     base : ndarray of shape (n_rows,)
-        The answer when nothing is known of a row.
+        The mean output over the background.
     about : str
-        What the answer is: "prediction", "log-odds of yes" and so on.
+        The explained output: "prediction", "log-odds of yes" and so on.
     method : str
-        How the amounts were found, in words.
+        A description of the method.
     by_row : bool
-        Whether the answer is about the predicted class, which differs from row to row.
+        Whether each row's output is that of its own predicted class.
     output : str
-        The kind of the answer without a class: "prediction", "log-odds".
+        The kind of output without a class: "prediction", "log-odds".
     """
 
     values: Floats
@@ -51,11 +51,10 @@ class Amounts:
 
 
 class ModelExplainer:
-    """Explains a fitted model: reads it once, and explains the rows of many tables.
+    """Calculates contributions of columns to predictions, for the rows of many tables.
 
-    Trees, sums of trees and linear models are explained exactly, others by sampling. Models that
-    prepare a table for another learner are explained by the columns of the table, not by what they
-    made of them.
+    Trees, sums of trees and linear models are explained exactly, others by sampling. The features
+    are the columns of the table, even if the model scales or encodes them first.
 
     Parameters
     ----------
@@ -65,11 +64,11 @@ class ModelExplainer:
     Attributes
     ----------
     exact : bool
-        Whether nothing is sampled; sampling takes many predictions.
+        Whether the contributions are exact; sampling needs many predictions.
     compares : bool
-        Whether rows to compare with have to be given.
+        Whether `explain` needs a background.
     n_leaves : int
-        Leaves of all trees, which the time for a row grows with; 0 without trees.
+        Leaves of all trees; the time per row is proportional to it. 0 without trees.
     """
 
     def __init__(self, model: Any) -> None:
@@ -82,29 +81,29 @@ class ModelExplainer:
         self._sum = None if self._scaled else _tree_sum(model)
         trees = [] if self._sum is None else self._sum.scores.trees
         self.n_leaves = sum((tree.node_count + 1) // 2 for tree in trees)
-        is_line = isinstance(model, LINEAR_MODELS)
-        self.exact = is_line or self._scaled or self._sum is not None
-        self.compares = is_line or not self.exact
+        is_linear = isinstance(model, LINEAR_MODELS)
+        self.exact = is_linear or self._scaled or self._sum is not None
+        self.compares = is_linear or not self.exact
 
     def explain(
         self, X: Any, predicted: Any, background: Any = None, *, max_background: int = 100
     ) -> Amounts:
         """Return the contributions of the columns to one output of each row.
 
-        It is the only answer that there is, the one about the second of two classes, or the one
-        about the class that is predicted.
+        The output is the only one of the model, the one of the second of two classes, or the one
+        of the predicted class.
 
         Parameters
         ----------
         X : table
             The rows.
         predicted : array
-            What the model predicts for them.
+            The model's predictions for them.
         background : table or None, default=None
-            Rows that others than trees are compared with. A line on scaled columns is compared with
-            the means that it remembers where there are none.
+            Rows to compare with; not used by trees. By default, linear models with scaled columns
+            use the means of their training rows.
         max_background : int, default=100
-            How many of them are drawn for sampling.
+            The number of these rows that sampling uses.
         """
         parts = self._parts(X, background, max_background)
         values, base, about, by_row = parts.values, parts.base, parts.output, False
@@ -118,8 +117,8 @@ class ModelExplainer:
             chosen = np.ones(len(values), dtype=np.intp)
             about = f"{about} of {names[1]}"
         else:
-            place = {name: number for number, name in enumerate(names)}
-            chosen = np.array([place[str(label)] for label in predicted], dtype=np.intp)
+            index_of = {name: index for index, name in enumerate(names)}
+            chosen = np.array([index_of[str(label)] for label in predicted], dtype=np.intp)
             about, by_row = f"{about} of the predicted class", True
         amounts = values[rows, :, chosen]
         return Amounts(amounts, base[chosen], about, parts.method, by_row, parts.output)
@@ -137,7 +136,7 @@ class ModelExplainer:
                 n_threads=effective_n_jobs(None),
             )
         if self._scaled:
-            return _explain_scaled_line(model, X, background)
+            return _explain_scaled_linear(model, X, background)
         if isinstance(model, LINEAR_MODELS):
             return explain_linear(model, X, background, interactions=False)
         return explain_by_sampling(
@@ -159,11 +158,12 @@ def _tree_sum(model: Any) -> TreeSum | None:
         return None
 
 
-def _explain_scaled_line(model: Any, X: Any, background: Any) -> ShapResult:
-    # A column of categories is several numbers to the line: what they add belongs to the column.
+def _explain_scaled_linear(model: Any, X: Any, background: Any) -> ShapResult:
+    # A column of categories has several coefficients: its contribution is their sum.
     widths = [1 if isinstance(scale, tuple) else len(scale) for scale in model._scales]
     if background is None:
-        # Scaled numbers have the mean zero; shares of categories are not kept: each counts once.
+        # Scaled columns have mean zero. The model does not store the shares of categories, so that
+        # each category gets the same weight.
         means = [
             np.zeros(1) if isinstance(scale, tuple) else np.full(width, 1 / width)
             for scale, width in zip(model._scales, widths, strict=True)

@@ -1,4 +1,4 @@
-"""What the columns of a table hold, in numbers for a report."""
+"""Profiles of the columns of a table: missing values, ranges, frequencies, histograms."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["histogram_of", "profile_columns", "profile_target"]
 
 _BINS = 24
-_COMMONEST = 8
+_MOST_FREQUENT = 8
 
 
 def histogram_of(values: NDArray[Any], bins: int = _BINS) -> Histogram | None:
-    """Count finite numbers in bins of equal width; None where there are none."""
+    """Count finite values in bins of equal width; None if there are none."""
     values = values[np.isfinite(values)]
     if not len(values):
         return None
@@ -33,7 +33,7 @@ def histogram_of(values: NDArray[Any], bins: int = _BINS) -> Histogram | None:
     edges: Any = np.arange(low - 0.5, high + 1.0) if whole and high > low else bins
     try:
         counts, edges = np.histogram(values, bins=edges)
-    except ValueError:  # so narrow a range that bins have no width
+    except ValueError:  # the range is too narrow for bins of positive width
         return None
     return Histogram([float(edge) for edge in edges], [int(count) for count in counts])
 
@@ -63,13 +63,13 @@ def profile_target(y: NDArray[Any], task: Task, name: str) -> TargetProfile:
 def profile_columns(
     X: Any, kinds: ColumnKinds | None = None, frame: Any = None
 ) -> list[ColumnProfile]:
-    """Describe the columns of X; with `kinds` and the table as read, also those left out."""
+    """Describe the columns of X; with `kinds` and `frame`, also the unused columns."""
     view = TableView(X)
     known = {column.name: column for column in kinds.columns} if kinds is not None else {}
     seen = {name: _profile(view, j, known.get(name)) for j, name in enumerate(view.names)}
     if kinds is None:
         return list(seen.values())
-    return [seen.get(column.name) or _left_out(column, frame) for column in kinds.columns]
+    return [seen.get(column.name) or _unused_column(column, frame) for column in kinds.columns]
 
 
 def _profile(view: TableView, j: int, kind: ColumnKind | None) -> ColumnProfile:
@@ -77,7 +77,7 @@ def _profile(view: TableView, j: int, kind: ColumnKind | None) -> ColumnProfile:
     reason, flags = (kind.reason, list(kind.flags)) if kind is not None else ("", [])
     if view.is_category(j):
         levels = view.levels(j)
-        order = np.argsort(-levels.counts, kind="stable")[:_COMMONEST]
+        order = np.argsort(-levels.counts, kind="stable")[:_MOST_FREQUENT]
         return ColumnProfile(
             view.names[j],
             kind.kind if kind is not None else "category",
@@ -107,15 +107,16 @@ def _profile(view: TableView, j: int, kind: ColumnKind | None) -> ColumnProfile:
     )
 
 
-def _left_out(column: ColumnKind, frame: Any) -> ColumnProfile:
+def _unused_column(column: ColumnKind, frame: Any) -> ColumnProfile:
     missing = distinct = 0
     if frame is not None:
+        # Imported here, as pyarrow is needed only for tables from files.
         import pyarrow as pa
         import pyarrow.compute as pc
 
         values = frame[column.name]
         missing = values.null_count
-        with suppress(pa.ArrowNotImplementedError):  # lists and the like
+        with suppress(pa.ArrowNotImplementedError):  # for example lists
             distinct = pc.count_distinct(values, mode="only_valid").as_py()
     return ColumnProfile(
         column.name,

@@ -22,17 +22,17 @@ __all__ = ["contributions"]
 
 _MOST_ROWS = 500
 _FEWEST_ROWS = 30
-_MOST_NUMBERS = 4_000_000  # rows × columns × classes that are held at once
-_BACKGROUND = 1_000  # training rows that a line is compared with
-_SAMPLED = ((200, 20), (100, 20), (50, 10), (_FEWEST_ROWS, 5))  # rows, and rows to compare with
+_MOST_NUMBERS = 4_000_000  # rows × columns × classes in memory
+_BACKGROUND = 1_000  # training rows that a linear model is compared with
+_SAMPLED = ((200, 20), (100, 20), (50, 10), (_FEWEST_ROWS, 5))  # rows, background rows
 _MOST_SECONDS = 10.0
 _EXACT_SECONDS = 3.0
-# Seconds that a leaf takes for a row, and more for each output: forests of 100 trees, of 500 leaves
-# and 2 classes and of 3,000 leaves and 26 classes, on two cores of 2026.
-_A_LEAF, _AN_OUTPUT = 15e-9, 3e-9
-_COLUMNS = 15  # with the amounts of single rows
-_DRAWN = 200  # of them
-_PARTS = 6  # columns that are named for a single row
+# Seconds per leaf and row, and per leaf, row and output. Measured with forests of 100 trees (500
+# leaves and 2 classes; 3,000 leaves and 26 classes) on two cores in 2026.
+_LEAF_SECONDS, _OUTPUT_SECONDS = 15e-9, 3e-9
+_COLUMNS = 15  # columns in the chart with a dot for each row
+_DRAWN = 200  # rows in this chart
+_PARTS = 6  # columns named for a single row
 
 
 def contributions(
@@ -50,7 +50,7 @@ def contributions(
     seconds : float
         The time limit; `TimeUp` is raised if sampling would take longer.
     numbers : array or None
-        Row numbers in the file, if some of its rows were left out.
+        Row numbers in the file, if some of its rows were dropped.
     dates : dict of str to callable or None
         For each column of dates, the function that formats its numbers.
     """
@@ -76,8 +76,16 @@ def contributions(
         [view.names[j] for j in order],
         [float(means[j]) for j in order],
         [[float(v) for v in amounts.values[drawn, j]] for j in first],
-        [_places(view, j)[drawn] for j in first],
-        _examples(fitted, rows, X, predicted, amounts, view, numbers, dates or {}),
+        [_ranks(view, j)[drawn] for j in first],
+        _examples(
+            fitted,
+            amounts,
+            view,
+            _choose(fitted, rows, X, predicted),
+            rows=rows,
+            numbers=numbers,
+            dates=dates or {},
+        ),
         amounts.output,
     )
 
@@ -85,41 +93,40 @@ def contributions(
 def _affordable(
     fitted: FittedOnFold, explainer: ModelExplainer, seconds: float
 ) -> tuple[NDArray[np.intp], int]:
-    """Return rows to explain, and how many others each is compared with.
+    """Return the rows to explain and the number of background rows.
 
-    By what a row takes on a usual machine, and by a few fixed steps, so that the same rows are
-    explained on every run that has the time.
+    Both depend on fixed costs per row, not on measured times, so that runs are reproducible.
     """
     n_rows, n_columns = len(fitted.y), fitted.X.shape[1]
     classes = fitted.compared.classes
     n_outputs = 1 if classes is None else len(classes)
     if explainer.exact:
-        a_row = explainer.n_leaves * (_A_LEAF + _AN_OUTPUT * n_outputs)
-        in_time = int(_EXACT_SECONDS / a_row) if a_row > 0 else _MOST_ROWS
+        row_seconds = explainer.n_leaves * (_LEAF_SECONDS + _OUTPUT_SECONDS * n_outputs)
+        in_time = int(_EXACT_SECONDS / row_seconds) if row_seconds > 0 else _MOST_ROWS
         in_memory = _MOST_NUMBERS // (n_columns * n_outputs)
         most = max(_FEWEST_ROWS, min(_MOST_ROWS, in_time, in_memory))
-        if most * a_row > seconds:
+        if most * row_seconds > seconds:
             raise TimeUp
         return _spread(n_rows, most), 0
-    # A table of changed rows has to be made for each prediction.
-    a_row = fitted.predict_seconds / n_rows + 1e-7 * n_columns + 2e-6
+    # The last terms are the time to build a table of changed rows for each prediction.
+    row_seconds = fitted.predict_seconds / n_rows + 1e-7 * n_columns + 2e-6
     for most, n_background in _SAMPLED:
         rows = _spread(n_rows, most)
-        if len(rows) * 2 * n_columns * n_background * a_row <= seconds:
+        if len(rows) * 2 * n_columns * n_background * row_seconds <= seconds:
             return rows, n_background
     raise TimeUp
 
 
 def _spread(n_rows: int, most: int) -> NDArray[np.intp]:
-    """Return at most so many places, evenly over all."""
+    """Return at most `most` evenly spaced indices below `n_rows`."""
     n_taken = min(n_rows, most)
     return (np.arange(n_taken) * n_rows) // n_taken
 
 
-def _places(view: TableView, j: int) -> list[float | None]:
-    """Return where each row's number lies among the others: from 0, the lowest, to 1, the highest.
+def _ranks(view: TableView, j: int) -> list[float | None]:
+    """Return the rank of each row's value: 0 for the lowest, 1 for the highest.
 
-    Equal numbers share the mean of their places, but the lowest have 0, however many they are.
+    Equal values have their mean rank; the ranks are then scaled to [0, 1].
     """
     if view.is_category(j):
         return [None] * view.n_rows
@@ -136,40 +143,39 @@ def _places(view: TableView, j: int) -> list[float | None]:
 
 def _examples(
     fitted: FittedOnFold,
-    rows: NDArray[np.intp],
-    X: Any,
-    predicted: NDArray[Any],
     explained: Amounts,
     view: TableView,
+    chosen: list[tuple[str, int]],
+    *,
+    rows: NDArray[np.intp],
     numbers: NDArray[np.intp] | None,
     dates: Mapping[str, Callable[[float], str]],
 ) -> list[ExplainedRow]:
-    chosen = _choose(fitted, rows, X, predicted)
+    """Explain the chosen rows; `chosen` has titles and indices into `rows`."""
     titles: dict[int, str] = {}
-    for title, place in chosen:
-        titles.setdefault(place, title)
-    places = list(titles)
-    given = [int(fitted.rows[rows[place]]) for place in places]
+    for title, index in chosen:
+        titles.setdefault(index, title)
+    given = [int(fitted.rows[rows[index]]) for index in titles]
     shown = show_rows(fitted.compared, fitted.name, given, numbers=numbers)
     values = view.values()
 
-    def part(place: int, j: int) -> tuple[str, str, float]:
+    def part(index: int, j: int) -> tuple[str, str, float]:
         name = view.names[j]
-        return name, _written(values[place, j], dates.get(name)), float(explained.values[place, j])
+        return name, _written(values[index, j], dates.get(name)), float(explained.values[index, j])
 
     found = []
-    for place, one in zip(places, shown, strict=True):
-        amounts = explained.values[place]
+    for index, row in zip(titles, shown, strict=True):
+        amounts = explained.values[index]
         order = np.argsort(-np.abs(amounts), kind="stable")
         named = [int(j) for j in order[:_PARTS] if amounts[j] != 0]
         rest = [int(j) for j in order if int(j) not in named]
         found.append(
             ExplainedRow(
-                titles[place],
-                one,
-                float(explained.base[place]),
-                _total(explained.base[place], amounts),
-                [part(place, j) for j in named],
+                titles[index],
+                row,
+                float(explained.base[index]),
+                _total(explained.base[index], amounts),
+                [part(index, j) for j in named],
                 float(amounts[rest].sum()),
                 len(rest),
             )
@@ -180,31 +186,31 @@ def _examples(
 def _choose(
     fitted: FittedOnFold, rows: NDArray[np.intp], X: Any, predicted: NDArray[Any]
 ) -> list[tuple[str, int]]:
-    """Return a few rows, and why: the ends and the middle of what is predicted, and the worst."""
+    """Return titles and rows: the worst, highest, median and lowest prediction."""
     y, classes = fitted.y[rows], fitted.compared.classes
     if classes is None:
         off = np.abs(y - predicted)
-        words, key = ("Lowest", "In the middle", "Highest"), predicted
+        titles, key = ("Lowest", "In the middle", "Highest"), predicted
     else:
         wrong = predicted != y
-        words, key = ("Least sure", "In the middle", "Surest"), np.zeros(len(rows))
+        titles, key = ("Least confident", "In the middle", "Most confident"), np.zeros(len(rows))
         off = wrong.astype(np.float64)
         if hasattr(fitted.model, "predict_proba"):
             shares = class_probabilities(fitted.model, X, classes)
             key = shares.max(axis=1)
-            doubt = 1 - shares[np.arange(len(y)), np.searchsorted(classes, y)]
-            off = np.where(wrong, doubt, 0.0)
+            improbability = 1 - shares[np.arange(len(y)), np.searchsorted(classes, y)]
+            off = np.where(wrong, improbability, 0.0)
     order = np.argsort(key, kind="stable")
     middle = order[len(order) // 2]
-    chosen = [(words[2], order[-1]), (words[1], middle), (words[0], order[0])]
+    chosen = [(titles[2], order[-1]), (titles[1], middle), (titles[0], order[0])]
     if off.max() > 0:
         chosen.insert(0, ("Most wrong", np.argmax(off)))
-    return [(word, int(place)) for word, place in chosen]
+    return [(title, int(index)) for title, index in chosen]
 
 
 def _total(base: float, amounts: NDArray[np.float64]) -> float:
     total = float(base + amounts.sum())
-    # What is left when numbers cancel is rounding, and is not to be read as a number.
+    # If the terms cancel, the rest is only a rounding error.
     largest = max(abs(float(base)), float(np.abs(amounts).max()))
     return 0.0 if abs(total) < 1e-9 * largest else total
 

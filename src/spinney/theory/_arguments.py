@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["check_count", "check_number", "check_posteriors", "check_weights"]
+__all__ = ["check_count", "check_number", "check_posteriors", "normalized_weights"]
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def check_posteriors(name: str, values: Any) -> Floats:
     return array
 
 
-def check_weights(weights: Any, n_points: int) -> Floats:
+def normalized_weights(weights: Any, n_points: int) -> Floats:
     """Return the probabilities of the points, normalized; all equal for None."""
     if weights is None:
         return np.full(n_points, 1.0 / n_points)

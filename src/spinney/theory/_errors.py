@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from spinney.theory._arguments import check_count, check_number, check_posteriors, check_weights
+from spinney.theory._arguments import (
+    check_count,
+    check_number,
+    check_posteriors,
+    normalized_weights,
+)
 
 __all__ = [
     "bayes_classifier",
@@ -69,7 +74,7 @@ def bayes_error(posteriors: Any, weights: Any = None) -> float:
     0.25
     """
     eta = check_posteriors("posteriors", posteriors)
-    return float(check_weights(weights, len(eta)) @ (1 - eta.max(axis=1)))
+    return float(normalized_weights(weights, len(eta)) @ (1 - eta.max(axis=1)))
 
 
 def nearest_neighbor_error(posteriors: Any, weights: Any = None) -> float:
@@ -94,7 +99,7 @@ def nearest_neighbor_error(posteriors: Any, weights: Any = None) -> float:
     0.18
     """
     eta = check_posteriors("posteriors", posteriors)
-    return float(check_weights(weights, len(eta)) @ (1 - (eta**2).sum(axis=1)))
+    return float(normalized_weights(weights, len(eta)) @ (1 - (eta**2).sum(axis=1)))
 
 
 def cover_hart_bound(bayes_error: float, n_classes: int = 2) -> float:
@@ -189,7 +194,7 @@ def plug_in_excess(estimated: Any, posteriors: Any, weights: Any = None) -> floa
     eta = check_posteriors("posteriors", posteriors)
     chosen = np.argmax(_estimates(estimated, eta), axis=1)
     lost = eta.max(axis=1) - eta[np.arange(len(eta)), chosen]
-    return float(check_weights(weights, len(eta)) @ lost)
+    return float(normalized_weights(weights, len(eta)) @ lost)
 
 
 def plug_in_bound(estimated: Any, posteriors: Any, weights: Any = None) -> float:
@@ -214,7 +219,7 @@ def plug_in_bound(estimated: Any, posteriors: Any, weights: Any = None) -> float
     """
     eta = check_posteriors("posteriors", posteriors)
     distance = np.abs(_estimates(estimated, eta) - eta).sum(axis=1)
-    return float(check_weights(weights, len(eta)) @ distance)
+    return float(normalized_weights(weights, len(eta)) @ distance)
 
 
 def _estimates(estimated: Any, eta: Floats) -> Floats:

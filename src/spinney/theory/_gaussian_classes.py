@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.special import logsumexp, ndtr
 from sklearn.utils import check_random_state
 
-from spinney.theory._arguments import check_count, check_weights
+from spinney.theory._arguments import check_count, normalized_weights
 
 __all__ = ["GaussianClasses"]
 
@@ -85,7 +85,7 @@ class GaussianClasses:
             raise ValueError("covariances: expected positive definite matrices") from None
         if not np.allclose(given, np.swapaxes(given, 1, 2)):
             raise ValueError("covariances: expected symmetric matrices")
-        self.weights = check_weights(weights, n)
+        self.weights = normalized_weights(weights, n)
         labels = np.arange(n) if classes is None else np.asarray(classes)
         if labels.shape != (n,):
             raise ValueError(f"classes: expected {n} labels, got shape {labels.shape}")

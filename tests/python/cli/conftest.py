@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the shell."""
+"""Fixtures for tests of the shell command."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shop(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tree(run: Run, shop: Path) -> Path:
-    """Write a tree that tells who buys."""
+    """Write a model file with a tree that predicts who buys."""
     out = shop.parent / "tree.spinney"
     drop = ("--drop", "id", "--drop", "spent")
     ended = run("fit", shop, "--target", "bought", "--model", "decision_tree", *drop, "-o", out)

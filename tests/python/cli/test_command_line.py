@@ -1,4 +1,4 @@
-"""``spinney`` as a tool among others: pipes, signals, completion; and what the guide shows."""
+"""The ``spinney`` command: pipes, signals, completion; the output in the guide."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import pytest
 from support.paths import ROOT
 from support.shell_runner import SHOP, Run, in_shell
 
-# ----- a tool among others
+# ----- pipes and signals
 
 
 def test_pipes(shop: Path) -> None:
     ended = in_shell(
-        "cat shop.csv | spinney fit - --target bought --model decision_tree --drop id -o - 2>said "
-        "> m && cat shop.csv | spinney predict m - --keep id | tail -n 1 && cat said",
+        "cat shop.csv | spinney fit - --target bought --model decision_tree --drop id -o - "
+        "2>summary > m && cat shop.csv | spinney predict m - --keep id | tail -n 1 && cat summary",
         shop.parent,
     )
     assert ended.returncode == 0, ended.stderr
@@ -42,7 +42,7 @@ def test_a_closed_pipe_is_silent(shop: Path, tree: Path) -> None:
     assert len(ended.stdout.splitlines()) == 3
 
 
-def test_a_comparison_that_nobody_reads(shop: Path) -> None:
+def test_a_comparison_with_a_closed_pipe(shop: Path) -> None:
     ended = in_shell(
         "spinney compare shop.csv --target bought --models baseline --cv 2 --no-report -q | true; "
         'echo "${PIPESTATUS[0]}"',
@@ -51,7 +51,7 @@ def test_a_comparison_that_nobody_reads(shop: Path) -> None:
     assert (ended.stdout, ended.stderr) == ("141\n", "")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full (Linux)")
 def test_help_that_cannot_be_written(tmp_path: Path) -> None:
     ended = in_shell("spinney --help > /dev/full", tmp_path)
     assert (ended.returncode, ended.stderr) == (1, "spinney: No space left on device\n")
@@ -59,7 +59,7 @@ def test_help_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_streams_that_the_shell_has_closed(shop: Path, tree: Path) -> None:
     few = "--target bought --models baseline --cv 2 --no-report -q"
-    for command, code, said in [
+    for command, code, message in [
         ("spinney compare - --target bought <&-", 2, "spinney: standard input is empty\n"),
         ("spinney predict tree.spinney - <&-", 2, "spinney: standard input is empty\n"),
         ("spinney show - <&-", 2, "spinney: standard input: not a model file"),
@@ -70,13 +70,13 @@ def test_streams_that_the_shell_has_closed(shop: Path, tree: Path) -> None:
     ]:
         ended = in_shell(command, shop.parent)
         assert (ended.returncode, ended.stdout) == (code, ""), command
-        assert ended.stderr.startswith(said), command
-        assert bool(said) == bool(ended.stderr), command
+        assert ended.stderr.startswith(message), command
+        assert bool(message) == bool(ended.stderr), command
         assert ended.stderr.count("\n") <= 1, command
 
 
 def test_interruption_while_loading(tmp_path: Path) -> None:
-    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")  # found before the real one
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")  # shadows the real one
     ended = in_shell("spinney --version", tmp_path)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
@@ -115,13 +115,13 @@ def test_interruption(shop: Path) -> None:
     time.sleep(3)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
-    # Python may end by the signal itself, which a shell sees as 130 too.
+    # Python may exit by the signal itself, which is 130 in a shell.
     assert process.returncode in (130, -signal.SIGINT)
     assert (out, err) == ("", "spinney: interrupted\n")
     assert os.listdir(shop.parent) == ["shop.csv"]
 
 
-def test_tracebacks_are_for_those_who_ask(
+def test_tracebacks_need_an_environment_variable(
     run: Run, tree: Path, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -172,12 +172,12 @@ GUIDE = ROOT / "docs" / "guide" / "shell.md"
 
 
 def _without_numbers(text: str) -> str:
-    """Mask what differs from run to run: times, sizes, versions (and other numbers with them)."""
+    """Mask all numbers, as times, sizes and versions differ between runs."""
     masked = re.sub(r"\d[\w.,:+-]*", "#", text)
     return "\n".join(line.rstrip() for line in masked.strip().splitlines())
 
 
-def test_the_guide_shows_what_happens(
+def test_the_guide_shows_the_output(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -188,7 +188,7 @@ def test_the_guide_shows_what_happens(
         command, _, expected = part.partition("\n")
         if "|" in command:
             ended = in_shell(f"spinney {command}", tmp_path)
-            said = ended.stdout + ended.stderr
+            output = ended.stdout + ended.stderr
         else:
-            said = "".join(run(*command.split())[1:])
-        assert _without_numbers(said) == _without_numbers(expected), command
+            output = "".join(run(*command.split())[1:])
+        assert _without_numbers(output) == _without_numbers(expected), command

@@ -1,4 +1,4 @@
-"""The ``spinney`` command: what it reads, prints and refuses."""
+"""``spinney compare``: input, output, reports and errors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    """Write a CSV with a number with gaps, a text column and a target."""
+    """Write a CSV file: a numeric column with missing values, a text column, a target."""
     ages = [str(age) if row % 7 else "" for row, age in enumerate(AGE)]
     rows = [",".join(row) for row in zip(ages, CITY, BOUGHT, strict=True)]
     path = tmp_path / "shop.csv"
@@ -71,7 +71,7 @@ def test_version_and_help(run: Run) -> None:
 def test_bundled_spam(run: Run) -> None:
     result = run("compare", "--cv", 2, "--models", "baseline,decision_tree")
     assert result.code == 0
-    assert result.err == ""  # no bar where there is no terminal
+    assert result.err == ""  # no progress bar without a terminal
     assert "4,601 rows × 57 columns · 2 stratified folds" in result.out
     assert "* decision_tree" in result.out
     assert "spinney compare DATA.csv --target COLUMN" in result.out
@@ -81,20 +81,20 @@ def test_bundled_spam(run: Run) -> None:
 def test_bundled_spam_with_folds_of_the_demo(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
     original = spinney.compare
 
     def compare(*data: Any, **options: Any) -> Any:
-        asked.append(options)
+        calls.append(options)
         return original(*data, **options)
 
     monkeypatch.setattr(sys.modules["spinney.comparison.compare"], "compare", compare)
-    monkeypatch.setattr("spinney.cli._compare.perf_counter", lambda: 0.0)  # a limit to the digit
+    monkeypatch.setattr("spinney.cli._compare.perf_counter", lambda: 0.0)  # an exact time limit
     few, note = ("--models", "baseline,decision_tree"), "Note: 5 folds, to keep this demo short; "
     demo = run("compare", *few, "--out", tmp_path)
     assert demo.code == 0
     assert "4,601 rows × 57 columns · 5 stratified folds" in demo.out
-    # In one line, and in the report.
+    # On one line of the output, and in the report.
     assert f"{note}full version: spinney compare --cv 10" in demo.out.splitlines()
     assert "full version: spinney compare --cv 10" in (tmp_path / "report.html").read_text("utf-8")
     assert "ended by" not in demo.out
@@ -103,12 +103,12 @@ def test_bundled_spam_with_folds_of_the_demo(
     full = run("compare", *few, "--no-report", "--cv", 10)
     assert "10 stratified folds" in full.out
     assert note not in options.out + full.out
-    assert [(one["cv"], one["time_limit"], one["max_rows"]) for one in asked] == [
+    assert [(one["cv"], one["time_limit"], one["max_rows"]) for one in calls] == [
         (5, 225.0, None),  # three quarters of the limit; the rest is for the report
         (3, 45.0, 900),
         (10, 225.0, None),
     ]
-    assert asked[0]["models"] == ["baseline", "decision_tree"]
+    assert calls[0]["models"] == ["baseline", "decision_tree"]
 
 
 def test_csv(run: Run, shop: Path) -> None:
@@ -118,7 +118,7 @@ def test_csv(run: Run, shop: Path) -> None:
     assert "failed" not in result.out
     assert "* " in result.out
     assert "random_forest" in result.out
-    assert "--drop COL leaves out a column" in result.out
+    assert "--drop COL drops a column" in result.out
 
 
 def test_json(run: Run, shop: Path) -> None:
@@ -135,7 +135,7 @@ def test_regression_and_drop(run: Run, shop: Path) -> None:
     assert result.code == 0
     assert "51 rows × 1 column " in result.out
     assert "RMSE" in result.out
-    assert "left out 9 rows without a value of 'age'" in result.out
+    assert "dropped 9 rows without a value of 'age'" in result.out
 
 
 @pytest.mark.parametrize("extension", ["parquet", "arrow", "feather", "stream.arrow"])
@@ -174,13 +174,13 @@ def test_errors_are_one_line(run: Run, shop: Path, tmp_path: Path) -> None:
         ([shop, "--target", "Bougt"], "no column 'Bougt' in shop.csv; did you mean 'bought'?"),
         ([shop, "--target", "q"], "no column 'q' in shop.csv; it has: age, city, bought"),
         ([shop, *target, "--drop", "town"], "no column 'town'"),
-        ([shop, *target, "--drop", "bought"], "can neither be left out"),
+        ([shop, *target, "--drop", "bought"], "cannot be dropped or get a kind"),
         ([shop, *target, "--models", "forest"], "models has no 'forest'"),
         ([shop, *target, "--jobs", 0], "--jobs must be"),
         ([shop, *target, "--cv", 1], "spinney: --cv must be between 2"),
         ([shop, *target, "--metric", "rmse"], "spinney: --metric rmse is for regression"),
         ([shop, *target, "--task", "regression"], "'bought' must hold numbers"),
-        (["--target", "bought"], "--target, --drop and their like are about DATA"),
+        (["--target", "bought"], "--target, --drop and similar options need DATA"),
     ]
     for arguments, message in cases:
         code, out, err = run("compare", *arguments)
@@ -200,7 +200,7 @@ def test_module_and_exit_status(tmp_path: Path) -> None:
     assert result.stderr == f"spinney: no such file: {tmp_path / 'none.csv'}\n"
 
 
-# What compare does beside ranking
+# Reports, kinds, folds and notes
 
 
 def test_report_and_result(run: Run, shop: Path, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_report_and_result(run: Run, shop: Path, tmp_path: Path) -> None:
     assert content["best"] == content["results"][0]["name"]
 
 
-def test_where_the_report_goes(run: Run, shop: Path, tmp_path: Path) -> None:
+def test_the_folder_of_the_report(run: Run, shop: Path, tmp_path: Path) -> None:
     few = ("--target", "bought", "--cv", 3, "--models", "baseline")
     assert "Report: spinney-report/report.html" in run("compare", shop, *few).out
     shutil.rmtree(tmp_path / "spinney-report")
@@ -242,7 +242,7 @@ def test_the_same_numbers_twice(run: Run, shop: Path) -> None:
 
 @pytest.fixture
 def visits(tmp_path: Path) -> Path:
-    """Write a table of patients who come several times; what they have depends on who they are."""
+    """Write a table of patients with several visits; the target depends on the patient."""
     random = np.random.default_rng(0)
     patient = np.repeat(np.arange(30), 8)
     table = pa.table(
@@ -252,7 +252,7 @@ def visits(tmp_path: Path) -> Path:
             "height": random.normal(170, 10, 30)[patient],
             "other": random.normal(size=240),
             "ill": random.integers(0, 2, 30)[patient],
-            "note": [f"came for the {number}th time, said nothing new" for number in range(240)],
+            "note": [f"came for the {number}th time, no change" for number in range(240)],
         }
     )
     path = tmp_path / "visits.parquet"
@@ -266,17 +266,17 @@ def test_kinds_are_shown_and_overruled(run: Run, visits: Path) -> None:
     assert "date: visit" in out
     assert "category: patient" in out
     assert "number: height, other" in out
-    assert "text (left out): note" in out
+    assert "text (unused): note" in out
     changed = run("compare", visits, *few, "--kind", "note=category", "--kind", "visit=dropped").out
     assert "category: patient, note" in changed
-    assert "dropped (left out): visit" in changed
+    assert "dropped (unused): visit" in changed
     assert "COL=KIND" in run("compare", visits, *few, "--kind", "note").err
     assert "'note'" in run("compare", visits, *few, "--kind", "note=number").err
     assert "colour" in run("compare", visits, *few, "--kind", "note=colour").err
 
 
-def test_groups_show_how_new_ones_fare(run: Run, visits: Path) -> None:
-    """A tree that remembers heights knows every patient it has seen, and nothing of the others."""
+def test_groups_estimate_the_error_on_new_groups(run: Run, visits: Path) -> None:
+    """A tree identifies the patients of its training rows by their heights, but no others."""
     few = ("--target", "ill", "--cv", 5, "--models", "decision_tree", "--json")
     by_chance = json.loads(run("compare", visits, *few, "--drop", "patient").out)
     in_groups = json.loads(run("compare", visits, *few, "--group", "patient").out)
@@ -289,7 +289,7 @@ def test_groups_show_how_new_ones_fare(run: Run, visits: Path) -> None:
 def test_folds_in_time(run: Run, visits: Path) -> None:
     few = ("--target", "ill", "--cv", 4, "--models", "decision_tree", "--json")
     content = json.loads(run("compare", visits, *few, "--time", "visit").out)
-    assert content["folds"] == "folds, each after what it learns from"
+    assert content["folds"] == "folds, each after its training rows"
     assert "is the target" in run("compare", visits, *few, "--time", "ill").err
 
 
@@ -312,17 +312,17 @@ def test_standard_input(shop: Path, tmp_path: Path) -> None:
     assert json.loads(ended.stdout)["n_rows"] == 60
 
 
-def test_columns_that_nobody_told_to_leave_out(run: Run, tmp_path: Path) -> None:
+def test_columns_that_are_dropped_automatically(run: Run, tmp_path: Path) -> None:
     frame = {"a": range(60), "who": [row % 9 for row in range(60)], "lists": [[1, 2]] * 60}
     pq.write_table(pa.table(frame | {"y": [row % 2 for row in range(60)]}), tmp_path / "t.parquet")
     few = ("--cv", 2, "--models", "baseline, decision_tree,", "--no-report", "--json")
     ended = run("compare", tmp_path / "t.parquet", "--target", "y", "--group", "who", *few)
     notes = json.loads(ended.out)["notes"]
-    left_out = [note for note in notes if note.startswith("left out")]
-    assert left_out == ["left out 'lists': holds values of type list<element: int64>"]
+    dropped = [note for note in notes if note.startswith("unused")]
+    assert dropped == ["unused 'lists': holds values of type list<element: int64>"]
 
 
-def test_leaks_are_told_once(run: Run, tmp_path: Path) -> None:
+def test_leaks_are_reported_once(run: Run, tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     paid = random.integers(0, 2, 200)
     columns = {"age": random.normal(size=200), "a\nb": paid * 7, "copy": paid + 1, "paid": paid}
@@ -341,7 +341,7 @@ def test_small_tables_get_fewer_folds(run: Run, tmp_path: Path) -> None:
     assert "14 rows × 4 columns · 9 stratified folds" in result.out
 
 
-def test_a_column_that_gives_the_answer_away(run: Run, tmp_path: Path) -> None:
+def test_a_column_that_leaks_the_target(run: Run, tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     paid = random.integers(0, 2, 200)
     table = pa.table({"age": random.normal(size=200), "receipt": paid * 7, "paid": paid})
@@ -364,13 +364,13 @@ def test_notes_on_columns_that_are_left_out(run: Run, tmp_path: Path) -> None:
     ended = run("compare", tmp_path / "rates.parquet", *few)
     notes = json.loads(ended.out)["notes"]
     rates = "'rate0', 'rate1', 'rate2', 'rate3', 'rate4' and 2 more: "
-    assert f"left out {rates}looks like numbers with units" in notes
+    assert f"unused {rates}looks like numbers with units" in notes
     assert any(note.startswith(f"columns {rates}numbers with units: write") for note in notes)
-    assert "left out 'day': looks like dates that are not written as 2024-12-31" in notes
+    assert "unused 'day': looks like dates that are not written as 2024-12-31" in notes
     assert "14 more notes on columns are not shown" in notes
 
 
-def test_an_infinite_value_is_taken_for_missing(run: Run, tmp_path: Path) -> None:
+def test_an_infinite_value_is_treated_as_missing(run: Run, tmp_path: Path) -> None:
     rows = [f"{row % 7},{'inf' if row == 5 else row / 7},{row % 2}" for row in range(60)]
     path = tmp_path / "infinite.csv"
     path.write_text("\n".join(["a,b,y", *rows]), encoding="utf-8")
@@ -378,7 +378,7 @@ def test_an_infinite_value_is_taken_for_missing(run: Run, tmp_path: Path) -> Non
     ended = run("compare", path, "--target", "y", *few)
     assert ended.code == 0
     assert "failed" not in ended.out
-    assert "column 'b': 1 infinite value is taken for missing" in ended.out
+    assert "column 'b': 1 infinite value is treated as missing" in ended.out
     model = tmp_path / "model"
     assert run("fit", path, "--target", "y", "--model", "random_forest", "-o", model).code == 0
     assert run("predict", model, path).code == 0
@@ -439,23 +439,21 @@ def test_groups_and_moments_decide_on_the_folds(run: Run, visits: Path) -> None:
     assert "does not hold times: expected dates written as 2024-12-31, or numbers" in text.err
 
 
-def test_what_the_target_was_taken_for_is_told_where_it_could_be_another(
-    run: Run, tmp_path: Path
-) -> None:
+def test_the_task_is_printed_if_it_is_ambiguous(run: Run, tmp_path: Path) -> None:
     path, few = tmp_path / "rows.csv", ("--models", "decision_tree", "--cv", 3)
     rows = [f"{i % 2},{i % 2},{'no' if i % 2 else 'yes'}" for i in range(30)]
     path.write_text("\n".join(["a,digit,name", *rows]))
     digit = run("compare", path, "--target", "digit", *few, "--drop", "name")
     name = run("compare", path, "--target", "name", *few, "--drop", "digit")
-    assert "'digit' was taken for classes; for numbers say --task regression" in digit.out
-    assert "was taken for" not in name.out
-    assert "--drop COL leaves out a column" in name.out
+    assert "The task for 'digit' is classification; --task regression changes it." in digit.out
+    assert "The task for" not in name.out
+    assert "--drop COL drops a column" in name.out
 
 
 @pytest.mark.parametrize("stray", ["oops", "1,234", "$1000.50"])
 def test_a_stray_value_of_the_target_is_named(run: Run, tmp_path: Path, stray: str) -> None:
     rows = [f'{row},"{row}.25"' for row in range(80)]
-    rows[3] = "3,"  # left out: lines are still those of the file
+    rows[3] = "3,"  # dropped; line numbers are still those of the file
     rows[40] = f'40,"{stray}"'
     path = tmp_path / "prices.csv"
     path.write_text("\n".join(["x,price", *rows]), encoding="utf-8")
@@ -472,7 +470,7 @@ def test_a_stray_value_of_the_target_is_named(run: Run, tmp_path: Path, stray: s
 
 @pytest.mark.parametrize("shape", ["{:.2f} €", "${:,.2f}", "{:.2f}%"])
 @pytest.mark.parametrize("command", ["fit", "compare"])
-def test_a_target_of_numbers_with_units_is_refused_at_any_number_of_values(
+def test_a_numeric_target_with_units_is_an_error(
     command: str, shape: str, run: Run, tmp_path: Path
 ) -> None:
     rows = [f'{row},"{shape.format(row % 97 * 14.25)}"' for row in range(300)]
@@ -514,9 +512,9 @@ def test_a_file_without_a_header(run: Run, tmp_path: Path) -> None:
     assert "30 rows × 2 columns" in ended.out
     model = tmp_path / "m"
     assert run("fit", path, *few, "--model", "decision_tree", "-o", model, "-q").code == 0
-    said = tmp_path / "said.csv"
-    assert run("predict", model, path, "--no-header", "-o", said).code == 0
-    assert said.read_text().splitlines() == ["prediction", *(row[-1] for row in rows)]
+    out = tmp_path / "out.csv"
+    assert run("predict", model, path, "--no-header", "-o", out).code == 0
+    assert out.read_text().splitlines() == ["prediction", *(row[-1] for row in rows)]
 
 
 def test_a_folder_that_cannot_be_made(run: Run, shop: Path) -> None:
@@ -529,7 +527,7 @@ def test_a_folder_that_cannot_be_made(run: Run, shop: Path) -> None:
 def test_errors_name_options(run: Run, shop: Path) -> None:
     few = ("--target", "bought", "--cv", 2, "--no-report", "-q")
     cases: list[tuple[tuple[object, ...], str]] = [
-        (("--models", "ridge"), "--models: 'ridge' cannot do classification"),
+        (("--models", "ridge"), "--models: 'ridge' does not support classification"),
         (("--metric", "mae"), "--metric mae is for regression, and this is classification"),
     ]
     for arguments, message in cases:
@@ -544,5 +542,5 @@ def test_notes_name_options(run: Run, tmp_path: Path) -> None:
         "a,5.1,y\n" + "\n".join(f"{row},{row % 7},{'np'[row % 2]}" for row in range(40))
     )
     ended = run("compare", path, "--target", "y", "--cv", 2, "--models", "baseline", "--no-report")
-    assert "if it is a row, say so: --no-header" in " ".join(ended.out.split())
+    assert "if it is a row, set --no-header" in " ".join(ended.out.split())
     assert "header=False" not in ended.out

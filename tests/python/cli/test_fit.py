@@ -1,4 +1,4 @@
-"""``spinney fit``: models by name, settings, what is refused; ``show`` and ``datasets``."""
+"""``spinney fit``: models by name, settings, errors; ``show`` and ``datasets``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 import spinney
 from spinney.cli._datasets import CATALOGUE
-from spinney.cli._models import MODEL_NAMES, make_model
+from spinney.cli._models import MODEL_NAMES, create_model
 from spinney.cli._settings import parse_settings
 from spinney.comparison.families import FAMILIES
 from spinney.io import decide_kinds, read_about, read_table
@@ -63,7 +63,7 @@ def test_every_public_learner_has_a_name() -> None:
 @pytest.mark.parametrize("name", MODEL_NAMES)
 def test_every_model_fits_predicts_and_shows(name: str, run: Run, shop: Path) -> None:
     model, out = shop.parent / "m", shop.parent / "out.csv"
-    rare = {"id3": ["--drop", "age", "--drop", "income"]}  # it asks about categories alone
+    rare = {"id3": ["--drop", "age", "--drop", "income"]}  # it supports only categories
     numbers = {"halfspace", "lad", "plug_in", "polynomial_regression", "radius_neighbors"}
     numbers |= {"ridge_cv", "partition", "quad_tree", "comparison_tree", "comparison_forest"}
     drop = rare.get(name, ["--drop", "city", "--drop", "age"] if name in numbers else [])
@@ -94,7 +94,7 @@ def test_every_model_fits_predicts_and_shows(name: str, run: Run, shop: Path) ->
 def test_families_are_the_estimators_of_compare() -> None:
     for family in FAMILIES:
         for task in family.tasks:
-            assert repr(make_model(family.name, task, 3, 1)) == repr(family.make(task, 3, 1))
+            assert repr(create_model(family.name, task, 3, 1)) == repr(family.make(task, 3, 1))
 
 
 # ----- settings
@@ -145,10 +145,10 @@ def test_settings_reach_the_model(run: Run, shop: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--model", "random_forrest"], "did you mean 'random_forest'?"),
-        (["--model", "banana_split_42"], "there are: baseline, "),
+        (["--model", "banana_split_42"], "expected one of: baseline, "),
         (["--model", "lad"], "'lad' is for regression"),
         (
             ["--model", "decision_tree", "--set", "max_dept=3"],
@@ -171,11 +171,11 @@ def test_settings_reach_the_model(run: Run, shop: Path) -> None:
         (["--model", "plug_in"], "--drop COL"),
     ],
 )
-def test_fit_refuses(arguments: list[str], said: str, run: Run, shop: Path) -> None:
+def test_fit_errors(arguments: list[str], message: str, run: Run, shop: Path) -> None:
     target = [] if "--target" in arguments else ["--target", "bought"]
     ended = run("fit", shop, *target, "-o", shop.parent / "m", *arguments)
     assert ended.code == 2
-    assert said in ended.err
+    assert message in ended.err
     assert ended.err.startswith("spinney: ")
     assert ended.err.count("\n") == 1
     assert ("columns of categories" in ended.err) == ("plug_in" in arguments)
@@ -184,7 +184,7 @@ def test_fit_refuses(arguments: list[str], said: str, run: Run, shop: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a,b\n1,x\n2,x\n3,x\n", "target 'b' has one class only: x"),
         ("a,b\n1,\n2,\n", "target 'b' has no value in any row of t.csv"),
@@ -196,19 +196,19 @@ def test_fit_refuses(arguments: list[str], said: str, run: Run, shop: Path) -> N
         ("a,b\n1,2\n1,3\n", "no column is left to learn from"),
     ],
 )
-def test_tables_that_teach_nothing(text: str, said: str, run: Run, tmp_path: Path) -> None:
+def test_tables_that_cannot_be_fitted(text: str, message: str, run: Run, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(text, encoding="utf-8")
     ended = run("fit", path, "--target", "b", "--model", "decision_tree", "-o", tmp_path / "m")
     assert ended.code == 2
-    assert said in ended.err
+    assert message in ended.err
     assert os.listdir(tmp_path) == ["t.csv"]
 
 
-def test_where_the_model_goes(run: Run, shop: Path) -> None:
+def test_the_output_file(run: Run, shop: Path) -> None:
     common = ("fit", shop, "--target", "bought", "--model", "baseline", "-o")
     assert "is a folder" in run(*common, shop.parent).err
-    assert "no folder" in run(*common, shop.parent / "nowhere" / "m").err
+    assert "does not exist" in run(*common, shop.parent / "nowhere" / "m").err
     ended = run("datasets", "play_tennis", "-o", shop.parent / "nowhere" / "t.csv")
     assert ended.err.startswith("spinney: cannot write to ")
     assert run(*common, shop.parent / "m").code == 0
@@ -236,11 +236,11 @@ def test_summary(run: Run, shop: Path) -> None:
     )
 
 
-def test_rows_without_target_are_left_out(run: Run, tmp_path: Path) -> None:
+def test_rows_without_target_are_dropped(run: Run, tmp_path: Path) -> None:
     SHOP.assign(bought=SHOP.bought.where(SHOP.index % 10 != 0)).to_csv(tmp_path / "s.csv")
     common = ("--target", "bought", "--model", "baseline", "-o", tmp_path / "m")
     ended = run("fit", tmp_path / "s.csv", *common)
-    assert "note: left out 20 rows without a value of 'bought'" in ended.out
+    assert "note: dropped 20 rows without a value of 'bought'" in ended.out
     assert "180 rows" in ended.out
 
 
@@ -261,7 +261,7 @@ def test_show(run: Run, tree: Path, shop: Path) -> None:
     assert "|---" not in run("show", tree, "--brief").out
 
 
-def test_a_folder_is_no_model(run: Run, shop: Path) -> None:
+def test_a_folder_is_not_a_model(run: Run, shop: Path) -> None:
     for command in (("show", shop.parent), ("predict", shop.parent, shop)):
         ended = run(*command)
         assert (ended.code, "is a folder; name a model file in it" in ended.err) == (2, True)
@@ -269,8 +269,8 @@ def test_a_folder_is_no_model(run: Run, shop: Path) -> None:
         spinney.load(shop.parent)
 
 
-def test_facts_of_ones_own_beside_a_model(run: Run, tmp_path: Path) -> None:
-    """Anything may be kept there, under the names that `spinney fit` uses, too."""
+def test_own_facts_with_a_model(run: Run, tmp_path: Path) -> None:
+    """Any facts can be stored, even under the keys that `spinney fit` uses."""
     model = DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"])
     facts = {"rows": 2, "scores": {"auc": 0.9}, "kinds": "numbers", "notes": "by hand", "model": 7}
     path, table = tmp_path / "model", tmp_path / "rows.csv"
@@ -280,9 +280,9 @@ def test_facts_of_ones_own_beside_a_model(run: Run, tmp_path: Path) -> None:
     assert shown.code == 0
     for line in ("fitted on 1 columns", 'scores: {"auc": 0.9}', "notes: by hand"):
         assert line in shown.out
-    told = run("predict", path, table)
-    assert told.code == 0
-    assert [row[-1] for row in rows_of(told.out)[1:]] == ["no", "yes"]
+    ended = run("predict", path, table)
+    assert ended.code == 0
+    assert [row[-1] for row in rows_of(ended.out)[1:]] == ["no", "yes"]
 
 
 def test_show_coefficients_and_importances(run: Run, shop: Path) -> None:
@@ -291,7 +291,7 @@ def test_show_coefficients_and_importances(run: Run, shop: Path) -> None:
     assert run(*common, "linear_regression").code == 0
     listed = json.loads(run("show", out, "--json", "--top", "3").out)["contents"]
     assert listed["coefficients"][0]["column"] == "income"
-    # One standard deviation of income is worth a hundredth of it.
+    # The coefficient of income is 1/100 per unit, times its standard deviation.
     expected = SHOP.income.std(ddof=0) / 100
     assert listed["coefficients"][0]["values"][0] == pytest.approx(expected, rel=0.01)
     assert listed["total"] == 2 + 3 + 2
@@ -302,7 +302,7 @@ def test_show_coefficients_and_importances(run: Run, shop: Path) -> None:
     assert sum(entry["values"][0] for entry in listed) == pytest.approx(1)
     assert "decrease of the impurity in training (favours" in run("show", out).out
     assert run(*common, "random_forest", "--set", "importance_type=corrected").code == 0
-    assert "impurity in rows out of the bag" in run("show", out).out
+    assert "impurity in out-of-bag rows" in run("show", out).out
     assert run(*common, "boosted_stumps", "--set", "n_estimators=5").code == 0
     assert "share in the gain of the objective" in run("show", out).out
     assert (

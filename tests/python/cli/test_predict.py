@@ -1,4 +1,4 @@
-"""``spinney predict``: pieces, columns, formats, new data that differ."""
+"""``spinney predict``: blocks, columns, formats, new data that differ."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_columns(run: Run, tree: Path, shop: Path) -> None:
     assert whole[0] == [*SHOP.columns, "prediction"]
 
 
-def test_pieces_change_nothing(run: Run, tree: Path, shop: Path) -> None:
+def test_blocks_do_not_change_predictions(run: Run, tree: Path, shop: Path) -> None:
     whole = run("predict", tree, shop, "--proba").out
     assert run("predict", tree, shop, "--proba", "--rows", 7).out == whole
     # The order of the columns does not matter, nor do more of them.
@@ -91,17 +91,17 @@ def test_intervals(run: Run, shop: Path) -> None:
         assert "intervals: conformal" in run("show", out).out
         assert "intervals: conformal" in run("predict", out, shop, "--interval", "0.8").err
     assert run(*common, "extra_trees").code == 0
-    said = run("predict", out, shop, "--interval", "0.8").err
-    assert said == "intervals: quantiles of the leaves, nothing corrects their coverage\n"
+    notes = run("predict", out, shop, "--interval", "0.8").err
+    assert notes == "intervals: quantiles of the leaves, nothing corrects their coverage\n"
     assert not run("predict", out, shop, "--interval", "0.8", "--quiet").err
     assert run(*common, "decision_tree").code == 0
     refused = run("predict", out, shop, "--interval", "0.8")
     assert refused.code == 2
     assert "decision_tree in" in refused.err
     assert "random_forest" in refused.err
-    assert "extra_trees" not in refused.err  # nothing corrects their intervals
+    assert "extra_trees" not in refused.err  # their intervals are not corrected
     assert "between 0 and 1" in run("predict", out, shop, "--interval", "90").err
-    assert "knows no probabilities" in run("predict", out, shop, "--proba").err
+    assert "has no predict_proba" in run("predict", out, shop, "--proba").err
 
 
 def test_sets(run: Run, shop: Path) -> None:
@@ -127,18 +127,18 @@ def test_sets(run: Run, shop: Path) -> None:
 def test_intervals_of_rows_held_out(run: Run, shop: Path, name: str) -> None:
     first, rest, out = shop.parent / "first.csv", shop.parent / "rest.csv", shop.parent / "m"
     SHOP[:120].to_csv(first, index=False)
-    gaps = SHOP[120:].copy()
-    gaps.loc[gaps.index[0], "spent"] = np.nan  # left out
-    gaps.to_csv(rest, index=False)
+    incomplete = SHOP[120:].copy()
+    incomplete.loc[incomplete.index[0], "spent"] = np.nan  # dropped
+    incomplete.to_csv(rest, index=False)
     assert (
         run("fit", first, "--target", "spent", "--drop", "id", "-o", out, "--model", name).code == 0
     )
     ended = run("predict", out, shop, "--interval", "0.8", "--calibration", rest)
-    assert ended.err == f"intervals: conformal, {N - 121} rows of calibration\n"
+    assert ended.err == f"intervals: conformal, {N - 121} calibration rows\n"
     numbers = np.array(rows_of(ended.out)[1:], dtype=float)
     truth = SHOP["spent"].to_numpy()[121:]
     inside = (numbers[121:, 1] <= truth) & (truth <= numbers[121:, 2])
-    assert 0.8 <= inside.mean() < 0.9  # the very rows that made them
+    assert 0.8 <= inside.mean() < 0.9  # in-sample: these are the calibration rows
     model = spinney.load(out)
     if name == "decision_tree":
         errors = np.sort(truth - numbers[121:, 0])
@@ -147,8 +147,11 @@ def test_intervals_of_rows_held_out(run: Run, shop: Path, name: str) -> None:
     assert not hasattr(model, "classes_")
     refused = run("predict", out, shop, "--set", "0.8", "--calibration", rest)
     assert refused.code == 2
-    assert "tells numbers" in refused.err
-    assert "is for --interval or --set" in run("predict", out, shop, "--calibration", rest).err
+    assert "is a regressor; use --interval" in refused.err
+    assert (
+        "--calibration needs --interval or --set"
+        in run("predict", out, shop, "--calibration", rest).err
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,7 +164,7 @@ def test_sets_of_rows_held_out(run: Run, shop: Path, name: str) -> None:
         run("fit", shop, "--target", "city", "--drop", "id", "-o", out, "--model", name).code == 0
     )
     ended = run("predict", out, shop, "--set", "0.8", "--calibration", rest)
-    assert ended.err == f"sets: conformal, {N - 120} rows of calibration\n"
+    assert ended.err == f"sets: conformal, {N - 120} calibration rows\n"
     table = rows_of(ended.out)
     classes = [name.removeprefix("set_") for name in table[0][1:]]
     sets = np.array(table[1:])[120:, 1:] == "true"
@@ -171,7 +174,7 @@ def test_sets_of_rows_held_out(run: Run, shop: Path, name: str) -> None:
     SHOP[:3].assign(city="Atlantis").to_csv(odd, index=False)
     assert "'Atlantis'" in run("predict", out, shop, "--set", "0.8", "--calibration", odd).err
     refused = run("predict", out, shop, "--interval", "0.8", "--calibration", rest)
-    assert "tells classes" in refused.err
+    assert "is a classifier; use --set" in refused.err
 
 
 def test_no_sets_without_probabilities(run: Run, shop: Path) -> None:
@@ -214,13 +217,13 @@ def test_explanations_add_up(name: str, target: str, run: Run, shop: Path) -> No
     assert some[0] == ["prediction", "base", "column_1", "amount_1", "column_2", "amount_2"]
     parts = table[amounts].astype(float).to_numpy()
     order = np.argsort(-np.abs(parts), axis=1, kind="stable")
-    for row, told in enumerate(some[1:]):
-        assert told[2] == model.feature_names_in_[order[row, 0]]
-        assert float(told[3]) == pytest.approx(parts[row, order[row, 0]], rel=1e-9)
-        assert float(told[5]) == pytest.approx(parts[row, order[row, 1]], rel=1e-9)
+    for row, cells in enumerate(some[1:]):
+        assert cells[2] == model.feature_names_in_[order[row, 0]]
+        assert float(cells[3]) == pytest.approx(parts[row, order[row, 0]], rel=1e-9)
+        assert float(cells[5]) == pytest.approx(parts[row, order[row, 1]], rel=1e-9)
 
 
-def test_explanations_of_numbers(run: Run, shop: Path) -> None:
+def test_explanations_of_regression(run: Run, shop: Path) -> None:
     out = shop.parent / "m"
     common = ("fit", shop, "--target", "spent", "--drop", "id", "-o", out, "--model")
     few = shop.parent / "few.csv"
@@ -232,16 +235,16 @@ def test_explanations_of_numbers(run: Run, shop: Path) -> None:
         ended = run("predict", out, few, "--explain", "all", "--json")
         assert ended.code == 0
         for line in ended.out.splitlines():
-            told = json.loads(line)
-            assert sum(value for key, value in told.items() if key != "prediction") == (
-                pytest.approx(told["prediction"], rel=1e-7)
+            cells = json.loads(line)
+            assert sum(value for key, value in cells.items() if key != "prediction") == (
+                pytest.approx(cells["prediction"], rel=1e-7)
             )
         sampled = name in ("k_neighbors", "ada_boost")
         assert ("sampling" in ended.err) is sampled
         alone = run("predict", out, one, "--explain", 99)  # no more than there are columns
         assert alone.code == (2 if sampled else 0)
         if sampled:
-            assert "comparing rows" in alone.err
+            assert "comparing rows; expected at least 2 rows" in alone.err
         else:
             assert rows_of(alone.out)[0][-1] == f"amount_{len(SHOP.columns) - 2}"
     empty = shop.parent / "empty.csv"
@@ -290,10 +293,13 @@ def test_new_data_that_differ(run: Run, tree: Path, shop: Path) -> None:
     assert ended.code == 2
     assert "cyti" in ended.err
     SHOP.rename(columns={"id": "prediction"}).to_csv(other, index=False)
-    assert "predictions need that name" in run("predict", tree, other, "--keep", "prediction").err
+    assert (
+        "has the name of a column of predictions"
+        in run("predict", tree, other, "--keep", "prediction").err
+    )
 
 
-def test_files_that_are_no_models(run: Run, shop: Path) -> None:
+def test_files_that_are_not_models(run: Run, shop: Path) -> None:
     for command in (("predict", shop, shop), ("show", shop)):
         ended = run(*command)
         assert ended.code == 2
@@ -301,7 +307,7 @@ def test_files_that_are_no_models(run: Run, shop: Path) -> None:
     ended = run("predict", shop.parent / "none", shop)
     assert (ended.code, ended.out) == (2, "")
     assert "there is no file" in ended.err
-    assert "endings are" in run("predict", shop, shop, "-o", "out.xls").err
+    assert "unknown ending; expected one of" in run("predict", shop, shop, "-o", "out.xls").err
 
 
 def test_models_from_python(run: Run, shop: Path) -> None:
@@ -323,7 +329,7 @@ def test_models_from_python(run: Run, shop: Path) -> None:
     assert "not fitted" in run("show", shop.parent / "new").out
 
 
-# ----- text as others read it
+# ----- text as other programs read it
 
 _CELLS = st.none() | st.text(
     st.characters(codec="utf-8", exclude_characters="\x00\r"), max_size=6
@@ -350,30 +356,30 @@ def test_delimited_text_is_read_as_it_was(rows: list[tuple[str | None, float | N
 # ----- memory
 
 
-def test_no_piece_is_kept(
+def test_no_block_is_kept(
     run: Run, tree: Path, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame = read_table(shop).frame
     alive: list[weakref.ref[Any]] = []
     most = 0
 
-    def pieces(*_: object, **__: object) -> Any:
+    def blocks(*_: object, **__: object) -> Any:
         nonlocal most
         for _ in range(200):
-            piece = frame.take(pa.array(np.arange(N)))
-            alive.append(weakref.ref(piece))
+            block = frame.take(pa.array(np.arange(N)))
+            alive.append(weakref.ref(block))
             most = max(most, sum(one() is not None for one in alive[-10:]))
-            yield piece
-            del piece
+            yield block
+            del block
 
-    monkeypatch.setattr("spinney.io.read_pieces", pieces, raising=False)
+    monkeypatch.setattr("spinney.io.read_pieces", blocks, raising=False)
     out = shop.parent / "out.csv"
     assert run("predict", tree, shop, "--keep-all", "-o", out).code == 0
     assert sum(1 for _ in out.open()) == 200 * N + 1
     assert most <= 2
 
 
-def test_carried_columns_stay_as_they_are(run: Run, tmp_path: Path) -> None:
+def test_copied_columns_are_unchanged(run: Run, tmp_path: Path) -> None:
     rows = [
         f"{key},{number},{number % 2}"
         for number, key in enumerate(["NA", "null", " a b", "1.50"] * 10)
@@ -387,8 +393,8 @@ def test_carried_columns_stay_as_they_are(run: Run, tmp_path: Path) -> None:
     assert [line.split(",")[0].strip('"') for line in out[1:5]] == ["NA", "null", " a b", "1.50"]
 
 
-def test_integers_as_categories_with_gaps(run: Run, tmp_path: Path) -> None:
-    """A gap makes pandas write 2134 as 2134.0, which is the same category."""
+def test_integers_as_categories_with_missing_values(run: Run, tmp_path: Path) -> None:
+    """With missing values, pandas writes 2134 as 2134.0, which is the same category."""
     codes = np.tile([2134, 2139, 2140], 20)
     first, second = tmp_path / "zip.csv", tmp_path / "zip2.csv"
     first.write_text("zip,y\n" + "".join(f"{code},{code % 2}\n" for code in codes))
@@ -396,12 +402,12 @@ def test_integers_as_categories_with_gaps(run: Run, tmp_path: Path) -> None:
     model = tmp_path / "m.spinney"
     fit = ("fit", first, "--target", "y", "--model", "decision_tree", "--kind", "zip=category")
     assert run(*fit, "-o", model).code == 0
-    told = run("predict", model, second, "--keep", "y").out.splitlines()[1:-1]
-    assert all(line.split(",")[0] == line.split(",")[1] for line in told)
+    lines = run("predict", model, second, "--keep", "y").out.splitlines()[1:-1]
+    assert all(line.split(",")[0] == line.split(",")[1] for line in lines)
 
 
 def test_dates_with_the_day_first(run: Run, tmp_path: Path) -> None:
-    """A model remembers how dates were written, where new rows do not tell."""
+    """The model file stores the order of day and month for ambiguous new dates."""
     rows = [f"{row % 28 + 1}/{row % 12 + 1}/2024,{int(row % 12 < 6)}" for row in range(120)]
     table, new, model = tmp_path / "t.csv", tmp_path / "new.csv", tmp_path / "model"
     table.write_text("\n".join(["when,y", *rows]), encoding="utf-8")
@@ -418,8 +424,8 @@ def test_dates_with_the_day_first(run: Run, tmp_path: Path) -> None:
 
 INFINITE = {"age": ["inf", "-inf", "40", "1e400", "55", "", "61"], "income": ["1e5"] * 6 + ["inf"]}
 INFINITE_NOTES = [
-    "note: column 'age': 3 infinite values are taken for missing",
-    "note: column 'income': 1 infinite value is taken for missing",
+    "note: column 'age': 3 infinite values are treated as missing",
+    "note: column 'income': 1 infinite value is treated as missing",
 ]
 
 
@@ -480,8 +486,8 @@ def test_infinite_values_from_standard_input_and_in_calibration_rows(
     rows.to_csv(folder / "rows.csv", index=False)
     command = f"spinney predict {numbers} {shop} --interval 0.8 --calibration rows.csv"
     assert _notes(in_shell(command, folder).stderr) == [
-        "note: column 'age' of the calibration rows: 1 infinite value is taken for missing",
-        "note: column 'income' of the calibration rows: 2 infinite values are taken for missing",
+        "note: column 'age' of the calibration rows: 1 infinite value is treated as missing",
+        "note: column 'income' of the calibration rows: 2 infinite values are treated as missing",
     ]
 
 
@@ -493,7 +499,7 @@ def test_infinite_values_in_many_columns_share_a_note(run: Run, tmp_path: Path) 
     frame.replace(1.0, np.inf).to_csv(tmp_path / "rows.csv", index=False)
     notes = _notes(run("predict", tmp_path / "m", tmp_path / "rows.csv").err)
     assert notes[:10] == [
-        f"note: column 'x{k}': 1 infinite value is taken for missing" for k in range(10)
+        f"note: column 'x{k}': 1 infinite value is treated as missing" for k in range(10)
     ]
     assert notes[10:] == ["note: 4 more notes on columns are not shown"]
 
@@ -510,4 +516,4 @@ def test_infinite_values_of_a_column_with_a_given_kind(
     }[command]
     ended = run(command, tmp_path / "rows.csv", "--target", "y", "--kind", "a=number", *more)
     assert ended.code == 0
-    assert "column 'a': 2 infinite values are taken for missing" in ended.out
+    assert "column 'a': 2 infinite values are treated as missing" in ended.out

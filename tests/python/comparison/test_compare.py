@@ -396,9 +396,9 @@ def test_custom_estimators() -> None:
     ("models", "message"),
     [
         ([DummyClassifier], "got the class DummyClassifier"),
-        ([("random_forest", DummyClassifier())], "a name that is not taken, got 'random_forest'"),
+        ([("random_forest", DummyClassifier())], "a new name, got 'random_forest'"),
         ([("mine", 3)], "expected an estimator for 'mine', got 3"),
-        ([spinney.ensemble.RandomForestRegressor()], "cannot do classification"),
+        ([spinney.ensemble.RandomForestRegressor()], "does not support classification"),
         ([3], "models has no 3"),
     ],
 )
@@ -582,7 +582,7 @@ def test_scaled_mixture_accepts_mixed_tables():
     )
     regression_families = [family.name for family in families.select_families(None, "regression")]
     assert "mixture" not in regression_families
-    with pytest.raises(ValueError, match="'mixture' cannot do regression"):
+    with pytest.raises(ValueError, match="'mixture' does not support regression"):
         families.select_families(["mixture"], "regression")
 
 

@@ -20,7 +20,7 @@ from spinney.comparison.families import MAIN_MODEL, Family
 from spinney.comparison.measure import find_measure
 from spinney.comparison.outcomes import EndedBy, Failure, Stage
 from spinney.comparison.sample import affordable_rows
-from spinney.comparison.scheduler import Runner, Scheduler, Trial
+from spinney.comparison.scheduler import FoldResult, Runner, Scheduler
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 2))
@@ -123,7 +123,7 @@ def test_slow_models_are_skipped(monkeypatch: pytest.MonkeyPatch, fake_time: Fak
     assert "of the time limit" in (result["slow"].skipped or "")
     assert result["quick"].estimate is not None
     assert len(result["quick"].estimate.folds) == 5
-    assert "slow left out: a fold takes more than" in str(result)
+    assert "slow skipped: a fold takes more than" in str(result)
     assert result.best is not None
 
 
@@ -142,17 +142,17 @@ def test_slow_models_are_skipped_after_the_first_fold(
 def test_slowest_models_are_skipped_first() -> None:
     def runner_of(seconds: float) -> Runner:
         family = Family(MAIN_MODEL if seconds == 10 else f"takes {seconds}", "", Slow)
-        return Runner(family, Slow, [Trial(seconds, seconds, 0.0, None, Y, None)])
+        return Runner(family, Slow, [FoldResult(seconds, seconds, 0.0, None, Y, None)])
 
     runners = [runner_of(seconds) for seconds in (*[0.01] * 16, 0.19, 0.3, 4.0, 10.0)]
     measure = find_measure("classification", "error")
     folds = [(np.arange(90), np.arange(90))] * 10
     scheduler = Scheduler(runners, X, Y, None, folds, measure, 100.0, lambda step: None)
-    scheduler._leave_out_slow_ones(11.0)
+    scheduler._skip_slow_models(11.0)
     assert [r.family.name for r in runners if r.skipped] == ["takes 0.3", "takes 4.0"]
     for runner in runners:
         runner.skipped = None
-    scheduler._leave_out_slow_ones(9.0)  # no second fold fits, whoever is left out
+    scheduler._skip_slow_models(9.0)  # no second fold fits, even without slow models
     assert not any(runner.skipped for runner in runners)
 
 
@@ -299,7 +299,7 @@ def test_measures_of_probabilities_skip_models_without_them() -> None:
     assert result.results[0].name == "logistic_regression"
     assert result["baseline"].estimate is not None
     assert result["baseline"].estimate.mean == 0.5
-    assert "gives no probabilities, which roc_auc needs" in (result["perceptron"].skipped or "")
+    assert "has no predict_proba, which roc_auc needs" in (result["perceptron"].skipped or "")
 
 
 def test_groups_and_time_define_the_folds() -> None:
@@ -342,7 +342,7 @@ def test_groups_and_time_are_named_by_column(library: str) -> None:
 
 def test_slow_first_fold_does_not_end_the_run() -> None:
     """The remaining time is compared with all folds, not with the first one alone."""
-    trials = [Trial(0.1, seconds, 0.0, None, Y, None) for seconds in (40.0, 1.0, 1.0)]
+    trials = [FoldResult(0.1, seconds, 0.0, None, Y, None) for seconds in (40.0, 1.0, 1.0)]
     runner = Runner(Family("slow at first", "", Slow), Slow, trials)
     folds = [(np.arange(90), np.arange(90))] * 10
     measure = find_measure("classification", "error")
@@ -365,7 +365,7 @@ def test_result_has_models_fits_and_predictions() -> None:
     estimate = result["decision_tree"].estimate
     assert estimate is not None
     assert np.mean(predictions != Y) == pytest.approx(estimate.mean)
-    with pytest.raises(KeyError, match="there are: "):
+    with pytest.raises(KeyError, match="expected one of: "):
         result.fit("forest")
 
 
@@ -404,7 +404,7 @@ def test_splits_as_masks_and_as_a_generator() -> None:
     for cv in (masks, iter(by_index)):
         result = spinney.compare(X, Y, cv=cv, models=["decision_tree"], time_limit=60)
         assert result.results[0].estimate == expected
-    with pytest.raises(ValueError, match="max_rows cannot be given beside cv as splits"):
+    with pytest.raises(ValueError, match="max_rows cannot be given together with cv as splits"):
         spinney.compare(X, Y, cv=by_index, max_rows=50)
     with pytest.raises(ValueError, match="row numbers below 90, got 900"):
         spinney.compare(X, Y, cv=[(rows, rows * 10 + 10)])
@@ -474,7 +474,7 @@ def test_lists_with_text_and_invalid_frames() -> None:
     assert result["decision_tree"].estimate is not None
     assert result["decision_tree"].estimate.mean == 0
     duplicated = pd.DataFrame(X, columns=["a", "a"])
-    with pytest.raises(ValueError, match="names that differ, got 'a' twice"):
+    with pytest.raises(ValueError, match="distinct column names, got 'a' twice"):
         spinney.compare(duplicated, Y)
     with pytest.raises(ValueError, match="collect"):
         spinney.compare(pl.DataFrame(X).lazy(), Y)
@@ -508,5 +508,5 @@ def test_skipped_model_has_no_predictions(
 ) -> None:
     use_families(monkeypatch, fake_time, slow=lambda n: 30.0)
     result = spinney.compare(X, Y, cv=3, time_limit=1.0)
-    with pytest.raises(ValueError, match="slow was not run to the end"):
+    with pytest.raises(ValueError, match="slow was not run on all folds"):
         result.predictions("slow")

@@ -124,7 +124,7 @@ def test_every_category_reaches_the_floor(
     limit = float(random.choice([-np.inf, 0.3, 0.6, 0.85]))
     weights = random.integers(1, 4, n_rows).astype(float) if weighted else None
     rows = RowCategories(codes.astype(np.uint8))
-    limits = raised_limits(scores, limit, coverage, weights, rows, rows)[:, 0]
+    limits = raised_limits(scores, limit, coverage, weights=weights, held=rows, new=rows)[:, 0]
     assert (limits >= limit).all()
     counted = np.ones(n_rows) if weights is None else weights / weights.mean()
     covered = scores <= limits
@@ -144,8 +144,7 @@ def test_every_category_reaches_the_floor(
 def test_limit_that_covers_every_row_is_unchanged() -> None:
     rows = RowCategories(np.zeros((50, 1), dtype=np.uint8))
     scores = np.linspace(0, 1, 50)
-    assert (raised_limits(scores, 0.95, 0.9, None, rows, rows) == 0.95).all()
+    assert (raised_limits(scores, 0.95, 0.9, weights=None, held=rows, new=rows) == 0.95).all()
+    other = RowCategories(np.zeros((5, 2), dtype=np.uint8))
     with pytest.raises(ValueError, match="the same categorical columns"):
-        raised_limits(
-            scores, 0.95, 0.9, None, rows, RowCategories(np.zeros((5, 2), dtype=np.uint8))
-        )
+        raised_limits(scores, 0.95, 0.9, weights=None, held=rows, new=other)

@@ -101,7 +101,7 @@ def test_accuracy_counts_rows_with_all_targets_right(model, scoring):
             model, X, y, scoring=exact_match_accuracy, n_repeats=3, random_state=3
         )
         np.testing.assert_allclose(result.each, expected.importances, atol=1e-12)
-        assert result.kind == "fall of the accuracy when shuffled"
+        assert result.kind == "decrease of the accuracy when shuffled"
 
 
 def test_multioutput_scores_and_callables():

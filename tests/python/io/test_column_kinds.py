@@ -218,12 +218,12 @@ def test_invalid_overrides_raise(overrule: dict[str, str], message: str) -> None
 def test_tables_without_usable_columns_raise() -> None:
     with pytest.raises(ValueError, match=r"no column is left to learn from$"):
         decide_kinds(pa.table({"y": [1, 2]}), "y")
-    with pytest.raises(ValueError, match=r"'a' is left out \(has one value only: 1\)"):
+    with pytest.raises(ValueError, match=r"'a' is unused \(has one value only: 1\)"):
         decide_kinds(pa.table({"a": [1, 1]}))
     empty = pa.table({f"c{k}": pa.nulls(3) for k in range(1000)})
-    with pytest.raises(ValueError, match=r"all 1,000 are left out \(no value in any row\)"):
+    with pytest.raises(ValueError, match=r"all 1,000 are unused \(no value in any row\)"):
         decide_kinds(empty)
-    with pytest.raises(ValueError, match="names that differ, got 'a' twice"):
+    with pytest.raises(ValueError, match="distinct column names, got 'a' twice"):
         decide_kinds(pa.table([[1], [2]], names=["a", "a"]))
 
 
@@ -341,7 +341,7 @@ def test_leakage_in_classification() -> None:
     assert suspects["copy"] == 1.0
     assert suspects["late"] > 0.95
     flags = {column.name: column.flags for column in decide_kinds(table, y=y).columns}
-    assert flags["copy"] == ("leak suspected: alone it takes away 100.0% of the errors",)
+    assert flags["copy"] == ("leak suspected: alone it removes 100.0% of the errors",)
     assert flags["good"] == flags["noise"] == ()
 
 

@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from spinney.io import ColumnKinds, decide_kinds, read_pieces, read_table
 from spinney.io._delimited import open_delimited
 from spinney.io._dialect import DELIMITERS, MISSING
-from spinney.io._form import Form, infer_form, join
+from spinney.io._form import TextForm, infer_form, join
 from spinney.io._source import find_sources
 
 SHOP = pa.table(
@@ -220,7 +220,7 @@ def test_header_option(tmp_path: Path) -> None:
     path.write_text("5.1,3.5,setosa\n4.9,3.0,other\n")
     table = read_table(path)
     assert table.columns == ["5.1", "3.5", "setosa"]
-    assert "has numbers such as 5.1; if it is a row, say so: header=False" in table.notes[0]
+    assert "has numbers such as 5.1; if it is a row, set header=False" in table.notes[0]
     table = read_table(path, header=False)
     assert table.columns == ["c1", "c2", "c3"]
     assert table.frame.num_rows == 2
@@ -261,7 +261,7 @@ def test_missing_header_is_detected(tmp_path: Path) -> None:
 def test_duplicate_names_become_unique(tmp_path: Path) -> None:
     table = read_table(write(tmp_path, "a,a, ,a_2,a,c3\n1,2,3,4,5,6\n"))
     assert table.columns == ["a", "a_3", "c3_1", "a_2", "a_4", "c3"]
-    assert table.notes == ["columns without a name of their own are called a_3, c3_1, a_4"]
+    assert table.notes == ["columns without a unique name are called a_3, c3_1, a_4"]
 
 
 # --- types --------------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def test_order_of_dates_is_noted_and_stored(tmp_path: Path) -> None:
     assert table.notes == [
         "dates with the day before the month in 'a'",
         "dates with the month before the day in 'b'",
-        "day and month cannot be told apart, and stay text, in 'c'",
+        "ambiguous order of day and month, kept as text, in 'c'",
     ]
     kinds = decide_kinds(table.frame, overrule={"c": "category"})
     kinds = ColumnKinds.from_dict(json.loads(json.dumps(kinds.to_dict())))
@@ -393,7 +393,7 @@ def test_types_use_all_rows(tmp_path: Path) -> None:
     assert table.frame.schema.types == [pa.float64(), pa.string()]
     assert table.frame["a"].to_pylist() == [*map(float, range(count)), 1.5]
     assert table.frame["b"].to_pylist() == [*map(str, range(count)), "x"]
-    note = f"column 'b': 1 value is no number, first 'x' at line {count + 2}"
+    note = f"column 'b': 1 value is not numeric, first 'x' at line {count + 2}"
     assert table.notes == [note]
     batches = read_chunks(path, columns=["a"])
     assert {batch.schema.types[0] for batch in batches} == {pa.float64()}
@@ -411,7 +411,7 @@ def test_decimal_comma_is_detected(tmp_path: Path) -> None:
 def test_stray_values_are_noted_with_their_line(tmp_path: Path) -> None:
     numbers = "".join(f'{row},"two\nlines"\n' for row in range(20))
     path = write(tmp_path, f"x,y\n{numbers}\nabc,z\ndef,z\n")
-    note = "column 'x': 2 values are no numbers, first 'abc' at line 43"
+    note = "column 'x': 2 values are not numeric, first 'abc' at line 43"
     assert read_table(path).notes == [note]
 
 
@@ -427,7 +427,7 @@ TOWNS = "größe,ort\n1,Köln\n2,München\n3,Saarbrücken\n"
         ("utf-8-sig", []),
         ("utf-16", ["encoding UTF-16"]),
         ("utf-32", ["encoding UTF-32"]),
-        ("cp1252", ["encoding Windows-1252, as it is no valid UTF-8"]),
+        ("cp1252", ["encoding Windows-1252, as it is not valid UTF-8"]),
     ],
 )
 def test_encodings_are_detected(encoding: str, note: list[str], tmp_path: Path) -> None:
@@ -703,11 +703,11 @@ def test_blocks_do_not_change_the_result(texts: list[str], tmp_path: Path) -> No
 
 
 def test_join_of_forms_is_idempotent_commutative_and_associative() -> None:
-    for one in Form:
+    for one in TextForm:
         assert join(one, one) is one
-        for two in Form:
+        for two in TextForm:
             assert join(one, two) is join(two, one)
-            for three in Form:
+            for three in TextForm:
                 assert join(join(one, two), three) is join(one, join(two, three))
 
 

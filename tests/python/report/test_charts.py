@@ -1,4 +1,4 @@
-"""The charts of a report: drawn where the numbers are, whatever the numbers are."""
+"""The charts of a report: correct coordinates, for any values."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from hypothesis import strategies as st
 
 from spinney.comparison.comparison import Comparison, Estimate, ModelResult
 from spinney.report.evidence import (
-    Calibration,
-    Confusion,
+    CalibrationCurve,
+    ColumnImportances,
+    ConfusionMatrix,
     Curve,
-    Dependence,
+    DependenceCurve,
     Histogram,
-    Importances,
     LearningCurve,
-    Residuals,
+    ResidualSummary,
 )
 from spinney.report.page import numbers
 from spinney.report.page.charts.axis import Axis, padded, round_steps
 from spinney.report.page.charts.calibration import draw_calibration
 from spinney.report.page.charts.confusion import (
     MOST_CLASSES,
-    commonest_confusions,
     draw_confusion,
     hardest_classes,
+    most_frequent_confusions,
 )
 from spinney.report.page.charts.curves import draw_curves, order_curves
 from spinney.report.page.charts.dependence import draw_dependence, prediction_ends
@@ -38,15 +38,17 @@ from spinney.report.page.charts.learning import draw_learning_curves, last_steps
 from spinney.report.page.charts.residuals import draw_histogram, draw_predicted
 from spinney.report.page.charts.sparkline import draw_sparkline, draw_whisker
 from spinney.report.page.charts.svg import plain, short, tag, thin_out, width_of
-from spinney.report.page.numbers import Measure, measure_of
+from spinney.report.page.numbers import MeasureFormat, measure_format
 from spinney.report.page.ranking import make_ranking
 
-ERROR = Measure("error", "error, %", " %", 100.0, 2, False)
+ERROR = MeasureFormat("error", "error, %", " %", 100.0, 2, False)
 ANY = st.floats(allow_nan=True, allow_infinity=True)
 FINITE = st.floats(-1e300, 1e300)
 
 
-def places(drawing: object, tag_name: str, class_: str, *names: str) -> list[tuple[float, ...]]:
+def coordinates(
+    drawing: object, tag_name: str, class_: str, *names: str
+) -> list[tuple[float, ...]]:
     """Return attributes of the elements of a kind, as numbers."""
     found = []
     for element in re.findall(rf"<{tag_name}\b[^>]*>", str(drawing)):
@@ -74,7 +76,7 @@ def test_steps_are_round_and_inside(a: float, b: float, at_most: int) -> None:
 def test_ticks_are_written_apart(low: float, span: float) -> None:
     axis = Axis(*padded([low, low + span]), 0.0, 100.0)
     texts = [text for _, text in axis.ticks(6)]
-    # Where the span is far below the numbers themselves there are not digits enough.
+    # If the span is much smaller than the values, float64 has not enough digits.
     if span > 1e-6 * abs(low):
         assert len(set(texts)) == len(texts)
 
@@ -102,7 +104,7 @@ def test_logarithmic_axis() -> None:
 
 
 @given(st.lists(ANY), st.floats(0, 1))
-def test_padded_holds_what_can_be_drawn(values: list[float], margin: float) -> None:
+def test_padded_contains_all_drawable_values(values: list[float], margin: float) -> None:
     low, high = padded(values, margin)
     assert math.isfinite(low)
     assert math.isfinite(high)
@@ -112,7 +114,7 @@ def test_padded_holds_what_can_be_drawn(values: list[float], margin: float) -> N
 
 
 @given(st.lists(st.floats(22, 220), min_size=1, max_size=6))
-def test_names_do_not_touch(heights: list[float]) -> None:
+def test_names_do_not_overlap(heights: list[float]) -> None:
     found = spread(heights, 13.0)
     assert all(b - a >= 13 - 1e-9 for a, b in itertools.pairwise(sorted(found)))
     assert max(found) <= 220 + 1e-9
@@ -121,7 +123,7 @@ def test_names_do_not_touch(heights: list[float]) -> None:
     assert [found[i] for i in order] == sorted(found)
 
 
-# Words
+# Texts
 
 
 @given(st.text(max_size=200), st.floats(20, 200))
@@ -133,7 +135,7 @@ def test_short_fits(text: str, room: float) -> None:
 
 
 @given(st.text(st.characters()))
-def test_plain_can_be_written(text: str) -> None:
+def test_plain_can_be_encoded(text: str) -> None:
     found = plain(text)
     assert found
     found.encode("utf-8")
@@ -182,13 +184,13 @@ def test_shares_seconds_and_sizes() -> None:
     ]  # fmt: skip
 
 
-# The charts, against what they draw
+# Coordinates in the charts
 
 
 def comparison_of(means: list[float], *, greater: bool = False) -> Comparison:
     results = [
-        ModelResult(f"m{place}", "", Estimate(mean, 0.001, (mean,)))
-        for place, mean in enumerate(means)
+        ModelResult(f"m{index}", "", Estimate(mean, 0.001, (mean,)))
+        for index, mean in enumerate(means)
     ]
     metric = "accuracy" if greater else "error"
     return Comparison("classification", metric, greater, 10, 2, 10, True, results, [])
@@ -196,8 +198,8 @@ def comparison_of(means: list[float], *, greater: bool = False) -> Comparison:
 
 def test_ranking_is_drawn_to_scale() -> None:
     comparison = comparison_of([0.04, 0.05, 0.06, 0.08])
-    ranking = make_ranking(comparison, measure_of(comparison))
-    xs = [places(row.whisker, "circle", "point", "cx")[0][0] for row in ranking.rows]
+    ranking = make_ranking(comparison, measure_format(comparison))
+    xs = [coordinates(row.whisker, "circle", "point", "cx")[0][0] for row in ranking.rows]
     assert (xs[1] - xs[0]) * 4 == pytest.approx(xs[3] - xs[0], abs=0.1)
     assert [row.kind for row in ranking.rows] == ["best", "rest", "rest", "rest"]
     assert not ranking.has_arrows
@@ -209,7 +211,7 @@ def test_far_models_get_an_arrow(greater: bool) -> None:
     if greater:
         means = [1 - mean for mean in means]
     comparison = comparison_of(means, greater=greater)
-    ranking = make_ranking(comparison, measure_of(comparison))
+    ranking = make_ranking(comparison, measure_format(comparison))
     assert ranking.has_arrows
     arrows = ["beyond" in str(row.whisker) for row in ranking.rows]
     assert arrows == [False, False, False, False, True]
@@ -226,7 +228,7 @@ def test_whisker_is_one_standard_error() -> None:
 
 def test_histogram_is_drawn_to_scale() -> None:
     drawing = draw_histogram(Histogram([0.0, 1.0, 2.0, 4.0], [10, 0, 5]), "x")
-    (x0, width0, height0), (x2, width2, height2) = places(
+    (x0, width0, height0), (x2, width2, height2) = coordinates(
         drawing, "rect", "bar", "x", "width", "height"
     )
     assert height0 == pytest.approx(2 * height2, abs=0.05)
@@ -236,30 +238,34 @@ def test_histogram_is_drawn_to_scale() -> None:
 
 def test_importances_are_drawn_to_scale() -> None:
     means = [0.4, 0.2, 0.1, 0.0, -0.1]
-    importances = Importances("m", "error", list("abcde"), means, [0.01] * 5)
+    importances = ColumnImportances("m", "error", list("abcde"), means, [0.01] * 5)
     drawing = draw_importances(importances, 100.0, "worse by")
-    widths = [width for (width,) in places(drawing, "rect", "bar", "width")]
+    widths = [width for (width,) in coordinates(drawing, "rect", "bar", "width")]
     assert widths == pytest.approx(
         [4 * widths[2], 2 * widths[2], widths[2], 0.5, widths[2]], abs=0.1
     )
-    many = Importances("m", "error", [str(i) for i in range(99)], [1.0] * 99, [0.1] * 99)
-    assert len(places(draw_importances(many, 1.0, ""), "rect", "bar", "x")) == MOST_COLUMNS
+    many = ColumnImportances("m", "error", [str(i) for i in range(99)], [1.0] * 99, [0.1] * 99)
+    assert len(coordinates(draw_importances(many, 1.0, ""), "rect", "bar", "x")) == MOST_COLUMNS
 
 
 def test_good_calibration_lies_on_the_diagonal() -> None:
-    told = [0.1, 0.3, 0.5, 0.9]
-    drawing = str(draw_calibration(Calibration("m", "p", told, told, [5] * 4, 0.0)))
+    shares = [0.1, 0.3, 0.5, 0.9]
+    drawing = str(draw_calibration(CalibrationCurve("m", "p", shares, shares, [5] * 4, 0.0)))
     guide = re.search(r'd="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)" class="guide"', drawing)
     assert guide
     x0, y0, x1, y1 = (float(number) for number in guide.groups())
-    for share, (x, y) in zip(told, places(drawing, "circle", "dot", "cx", "cy"), strict=True):
+    for share, (x, y) in zip(
+        shares, coordinates(drawing, "circle", "dot", "cx", "cy"), strict=True
+    ):
         assert x == pytest.approx(x0 + share * (x1 - x0), abs=0.02)
         assert y == pytest.approx(y0 + share * (y1 - y0), abs=0.02)
 
 
 def test_predicted_against_actual() -> None:
     numbers_of_rows = [1.0, 2.0, 3.0]
-    residuals = Residuals("m", numbers_of_rows, numbers_of_rows, Histogram([0, 1], [3]), 0, 0, 0)
+    residuals = ResidualSummary(
+        "m", numbers_of_rows, numbers_of_rows, Histogram([0, 1], [3]), 0, 0, 0
+    )
     drawing = str(draw_predicted(residuals))
     dots = [(float(x), float(y)) for x, y in re.findall(r"M([\d.]+) ([\d.]+)h0", drawing)]
     assert len(dots) == 3
@@ -275,24 +281,24 @@ def test_learning_curves() -> None:
         LearningCurve("b", [10, 100], [0.3, math.nan], [0.0, 0.0]),
     ]
     drawing = draw_learning_curves(curves, ERROR)
-    a = places(drawing, "circle", "s1", "cx", "cy")
+    a = coordinates(drawing, "circle", "s1", "cx", "cy")
     assert a[1][0] - a[0][0] == pytest.approx(a[2][0] - a[1][0], abs=0.02)  # logarithmic
     assert a[1][1] - a[0][1] == pytest.approx(a[2][1] - a[1][1], abs=0.02)
-    assert places(drawing, "circle", "s2", "cx", "cy") == [a[0]]
+    assert coordinates(drawing, "circle", "s2", "cx", "cy") == [a[0]]
     assert last_steps(curves, ERROR) == [("a", "100 → 1,000", "−10.00")]
     assert draw_learning_curves([], ERROR) is None
 
 
-def test_commonest_confusions() -> None:
-    confusion = Confusion("m", ["a", "b", "c"], [[8, 2, 0], [5, 15, 0], [1, 0, 0]])
-    assert commonest_confusions(confusion, 2) == [("b", "a", 5, 0.25), ("a", "b", 2, 0.2)]
-    assert commonest_confusions(confusion, 9)[2] == ("c", "a", 1, 1.0)
+def test_most_frequent_confusions() -> None:
+    confusion = ConfusionMatrix("m", ["a", "b", "c"], [[8, 2, 0], [5, 15, 0], [1, 0, 0]])
+    assert most_frequent_confusions(confusion, 2) == [("b", "a", 5, 0.25), ("a", "b", 2, 0.2)]
+    assert most_frequent_confusions(confusion, 9)[2] == ("c", "a", 1, 1.0)
     assert str(draw_confusion(confusion)).count("<rect") == 10  # nine cells on a sheet
 
 
 def test_counts_fit_into_their_cells() -> None:
     counts = [[10 ** (i + j) - 1 for j in range(7)] for i in range(7)]
-    drawing = str(draw_confusion(Confusion("m", list("abcdefg"), counts)))
+    drawing = str(draw_confusion(ConfusionMatrix("m", list("abcdefg"), counts)))
     found = re.findall(r'class="count[^>]*>([^<]+)<', drawing)
     assert found[:6] == ["9", "99", "999", "9,999", "99,999", "1.0M"]
     assert all(width_of(text) <= 38 for text in found)
@@ -301,12 +307,12 @@ def test_counts_fit_into_their_cells() -> None:
 def test_hardest_classes_of_many() -> None:
     n_classes = MOST_CLASSES + 20
     counts = [[0] * n_classes for _ in range(n_classes)]
-    for place in range(n_classes):
-        counts[place][place] = 50
+    for code in range(n_classes):
+        counts[code][code] = 50
     hard = [3, 5, 60, 67]
     for a, b in itertools.permutations(hard, 2):
         counts[a][b] = 4
-    part = hardest_classes(Confusion("m", [str(i) for i in range(n_classes)], counts))
+    part = hardest_classes(ConfusionMatrix("m", [str(i) for i in range(n_classes)], counts))
     assert len(part.classes) == MOST_CLASSES
     assert {str(i) for i in hard} <= set(part.classes)
     where = [part.classes.index(str(i)) for i in hard]
@@ -314,7 +320,7 @@ def test_hardest_classes_of_many() -> None:
     assert part.classes == sorted(part.classes, key=int)
 
 
-def test_many_curves_begin_with_the_hardest() -> None:
+def test_many_curves_start_with_the_smallest_area() -> None:
     curves = [Curve("m", str(i), [0, 1], [0, 1], 0.9 - 0.01 * i, 0.5) for i in range(10)]
     ordered = order_curves(curves)
     assert [curve.about for curve in ordered[:3]] == ["9", "8", "7"]
@@ -326,14 +332,14 @@ def test_many_curves_begin_with_the_hardest() -> None:
 def test_thinned_out_points_stay_close(points: list[tuple[float, float]]) -> None:
     kept = thin_out(points, 0.7)
     assert (kept[0], kept[-1]) == (points[0], points[-1])
-    # Every point left out lies less than a step from one that was kept.
+    # Every dropped point lies less than a step from one that was kept.
     assert all(min(math.dist(point, other) for other in kept) < 0.7 + 1e-9 for point in points)
 
 
 def test_categories_are_dots_and_numbers_lines() -> None:
     rows: list[Any] = [[0.1, 0.5], [0.0, 0.4], [0.2, 0.6], [0.5, 0.5]]
-    named = Dependence("m", "c", "p", ["a", "b"], *rows)
-    numeric = Dependence("m", "c", "p", [1.0, 2.0], *rows)
+    named = DependenceCurve("m", "c", "p", ["a", "b"], *rows)
+    numeric = DependenceCurve("m", "c", "p", [1.0, 2.0], *rows)
     ends = prediction_ends([named, numeric])
     assert "line s1" not in str(draw_dependence(named, ends))
     assert "line s1" in str(draw_dependence(numeric, ends))
@@ -347,28 +353,28 @@ def test_sparkline_is_drawn_to_scale() -> None:
     assert draw_sparkline([], "") is None
 
 
-# Whatever the numbers: no chart fails, and none has a coordinate that is not one (`tag` refuses).
+# No chart fails for any values, and all coordinates are finite (`tag` raises otherwise).
 
 LISTS = st.integers(0, 6).flatmap(lambda n: st.tuples(*[st.lists(ANY, min_size=n, max_size=n)] * 5))
 
 
 @settings(max_examples=100, deadline=None)
 @given(LISTS, st.lists(st.integers(-5, 10**12), min_size=6, max_size=6))
-def test_odd_numbers_are_drawn(lists: tuple[list[float], ...], whole: list[int]) -> None:
+def test_extreme_values_are_drawn(lists: tuple[list[float], ...], whole: list[int]) -> None:
     a, b, c, d, e = lists
     n = len(a)
     counts = whole[:n]
     curve = LearningCurve("m", counts, a, b)
     draw_learning_curves([curve, curve], ERROR)
     last_steps([curve], ERROR)
-    draw_calibration(Calibration("m", "p", a, b, counts, 0.1))
+    draw_calibration(CalibrationCurve("m", "p", a, b, counts, 0.1))
     draw_curves([Curve("m", "c", a, b, 0.5, 0.5)], precision=True)
-    draw_predicted(Residuals("m", a, b, Histogram([], []), 0.0, 0.0, 0.0))
+    draw_predicted(ResidualSummary("m", a, b, Histogram([], []), 0.0, 0.0, 0.0))
     draw_histogram(Histogram([*a, 1.0], counts), "x", zero=True)
     draw_sparkline(counts, "x")
-    draw_importances(Importances("m", "r", [str(i) for i in range(n)], a, b), 100.0, "w")
-    named = Dependence("m", "c", "p", [str(i) for i in range(n)], a, b, c, d)
-    numeric = Dependence("m", "c", "p", e, a, b, c, d)
+    draw_importances(ColumnImportances("m", "r", [str(i) for i in range(n)], a, b), 100.0, "w")
+    named = DependenceCurve("m", "c", "p", [str(i) for i in range(n)], a, b, c, d)
+    numeric = DependenceCurve("m", "c", "p", e, a, b, c, d)
     ends = prediction_ends([named, numeric])
     draw_dependence(named, ends)
     draw_dependence(numeric, ends)
@@ -377,7 +383,7 @@ def test_odd_numbers_are_drawn(lists: tuple[list[float], ...], whole: list[int])
         for x, y, z, k in zip(a, b, c, counts, strict=True)
     ]
     comparison = Comparison("regression", "rmse", False, 1, 1, 2, False, results, [])
-    make_ranking(comparison, measure_of(comparison))
+    make_ranking(comparison, measure_format(comparison))
 
 
 def test_steps_of_the_smallest_numbers() -> None:

@@ -1,4 +1,4 @@
-"""What reports show: numbers against brute force, recipes that give the same numbers."""
+"""Evidence of reports: against brute force and scikit-learn; reproducible recipes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ from spinney.comparison.recipe import Origin
 from spinney.io import decide_kinds
 from spinney.report.build_evidence import build_evidence
 from spinney.report.conformal_evidence import predicted_rows
-from spinney.report.diagnostics import calibrations, confusion, rate_curves, residuals
+from spinney.report.diagnostics import (
+    calibration_curves,
+    count_confusion,
+    rate_curves,
+    summarize_residuals,
+)
 from spinney.report.importances_and_dependence import FittedOnFold
-from spinney.report.learning import learning_curve
+from spinney.report.learning import measure_learning_curve
 from spinney.report.page import render_page
 from spinney.report.profile import histogram_of, profile_columns
 from spinney.tree import DecisionTreeClassifier
@@ -47,11 +52,11 @@ def compared(request: pytest.FixtureRequest) -> Any:
     return spinney.compare(TABLE, TARGETS[request.param], cv=4, models=MODELS)
 
 
-def test_everything_is_gathered(compared: Any) -> None:
-    said: list[str] = []
-    evidence = build_evidence(compared, origin=Origin("shop.csv", "score"), tell=said.append)
-    assert evidence.left_out == []
-    assert said
+def test_all_parts_of_the_evidence(compared: Any) -> None:
+    steps: list[str] = []
+    evidence = build_evidence(compared, origin=Origin("shop.csv", "score"), on_step=steps.append)
+    assert evidence.not_shown == []
+    assert steps
     assert evidence.title == "shop.csv: score"
     assert [column.name for column in evidence.columns] == ["age", "city", "other"]
     assert len(evidence.learning_curves) == 3
@@ -104,7 +109,7 @@ def test_small_models_of_the_first_fold_are_not_fitted_again(
     trials = compared.trials["counting_tree"]
     assert [trial.model is not None for trial in trials] == [largest > 0, False, False, False]
     evidence = build_evidence(result, origin=Origin("shop.csv", "two"))
-    assert evidence.left_out == []
+    assert evidence.not_shown == []
     n_train = len(compared.splits[0][0])
     assert CountingTree.fits.count(n_train) == 4 + (largest == 0)  # others: learning curve
     fitted = FittedOnFold(compared, "counting_tree")
@@ -114,46 +119,48 @@ def test_small_models_of_the_first_fold_are_not_fitted_again(
 
 def test_diagnostics_agree_with_scikit_learn(compared: Any) -> None:
     name, data = "random_forest", compared.compared
-    told = compared.predictions(name)
+    predicted = compared.predictions(name)
     if compared.task == "regression":
-        left = residuals(data, name)
-        assert left.bias == pytest.approx(np.mean(data.y - told))
-        assert left.median_absolute == pytest.approx(metrics.median_absolute_error(data.y, told))
+        left = summarize_residuals(data, name)
+        assert left.bias == pytest.approx(np.mean(data.y - predicted))
+        assert left.median_absolute == pytest.approx(
+            metrics.median_absolute_error(data.y, predicted)
+        )
         assert sum(left.histogram.counts) == pytest.approx(N, abs=4)
         return
-    counted = confusion(data, name)
-    np.testing.assert_array_equal(counted.counts, metrics.confusion_matrix(data.y, told))
-    chances = data.probabilities(name)
+    counted = count_confusion(data, name)
+    np.testing.assert_array_equal(counted.counts, metrics.confusion_matrix(data.y, predicted))
+    probabilities = data.probabilities(name)
     rocs, precisions = rate_curves(data, [name])
     assert len(rocs) == (1 if len(data.classes) == 2 else 3)
     for roc, precision in zip(rocs, precisions, strict=True):
-        place = [str(label) for label in data.classes].index(roc.about)
-        truth = data.y == data.classes[place]
-        assert roc.area == pytest.approx(metrics.roc_auc_score(truth, chances[:, place]))
-        average = metrics.average_precision_score(truth, chances[:, place])
+        code = [str(label) for label in data.classes].index(roc.about)
+        truth = data.y == data.classes[code]
+        assert roc.area == pytest.approx(metrics.roc_auc_score(truth, probabilities[:, code]))
+        average = metrics.average_precision_score(truth, probabilities[:, code])
         assert precision.area == pytest.approx(average)
         assert precision.floor == pytest.approx(truth.mean())
-    (curve,) = calibrations(data, [name])
+    (curve,) = calibration_curves(data, [name])
     assert sum(curve.counts) == N
-    chance = chances[:, 1] if len(data.classes) == 2 else chances.max(axis=1)
-    assert np.average(curve.predicted, weights=curve.counts) == pytest.approx(chance.mean())
+    event = probabilities[:, 1] if len(data.classes) == 2 else probabilities.max(axis=1)
+    assert np.average(curve.predicted, weights=curve.counts) == pytest.approx(event.mean())
 
 
 def test_learning_curves_end_where_the_comparison_did(compared: Any) -> None:
     data = compared.compared
-    curve = learning_curve(data, "decision_tree")
+    curve = measure_learning_curve(data, "decision_tree")
     assert curve.sizes == [22, 45, 90, 180]
     last = np.mean([trial.score for trial in data.trials["decision_tree"][:3]])
     assert curve.means[-1] == pytest.approx(last)
     assert curve.means[0] >= curve.means[-1]
 
 
-def test_intervals_hold_what_they_claim(compared: Any) -> None:
+def test_intervals_reach_their_coverage(compared: Any) -> None:
     for name in MODELS[1:]:
-        told = predicted_rows(compared.compared, name, coverage=0.8)
-        assert told is not None
-        assert told.reached >= 0.8 - 2 * math.sqrt(0.16 / N)
-        for row in [*told.typical, *told.worst]:
+        found = predicted_rows(compared.compared, name, coverage=0.8)
+        assert found is not None
+        assert found.reached >= 0.8 - 2 * math.sqrt(0.16 / N)
+        for row in [*found.typical, *found.worst]:
             truth = compared.compared.y[row.row - 1]
             if compared.task == "regression":
                 assert row.low is not None
@@ -168,10 +175,10 @@ def test_intervals_by_brute_force() -> None:
     result = spinney.compare(TABLE, SCORE, cv=4, models=["decision_tree"])
     data = result.compared
     assert data is not None
-    told = predicted_rows(data, "decision_tree", coverage=0.9)
-    assert told is not None
+    found = predicted_rows(data, "decision_tree", coverage=0.9)
+    assert found is not None
     errors = np.abs(SCORE - result.predictions())
-    for row in told.typical:
+    for row in found.typical:
         fold = next(test for _, test in data.splits if row.row - 1 in test)
         others = np.sort(np.delete(errors, fold))
         half = others[math.ceil((len(others) + 1) * 0.9) - 1]
@@ -180,25 +187,25 @@ def test_intervals_by_brute_force() -> None:
         assert row.high - row.low == pytest.approx(2 * half)
 
 
-def test_sets_of_a_model_that_is_nearly_always_right() -> None:
-    """Where more rows are right than the coverage asks for, the likeliest class is enough."""
+def test_sets_of_an_accurate_model() -> None:
+    """If the accuracy is above the coverage, each set has only the predicted class."""
     X = np.random.default_rng(0).normal(size=(200, 2))
     y = np.where(X[:, 0] > 0, "yes", "no")
     result = spinney.compare(X, y, cv=4, models=["decision_tree"])
     assert result.best is not None
     assert result.best.estimate is not None
     assert result.best.estimate.mean < 0.1
-    told = predicted_rows(result.compared, "decision_tree")  # type: ignore[arg-type]
-    assert told is not None
-    assert told.width == 1
-    assert told.reached == pytest.approx(1 - result.best.estimate.mean)
-    assert all(row.prediction_set == [row.predicted] for row in [*told.typical, *told.worst])
+    found = predicted_rows(result.compared, "decision_tree")  # type: ignore[arg-type]
+    assert found is not None
+    assert found.width == 1
+    assert found.reached == pytest.approx(1 - result.best.estimate.mean)
+    assert all(row.prediction_set == [row.predicted] for row in [*found.typical, *found.worst])
 
 
 def test_no_time() -> None:
     result = spinney.compare(TABLE, TARGETS["two"], cv=3, models=["random_forest"])
     evidence = build_evidence(result, origin=Origin("shop.csv"), seconds=0.0)
-    assert "learning curve of random_forest: no time" in evidence.left_out
+    assert "learning curve of random_forest: no time" in evidence.not_shown
     assert evidence.columns
 
 
@@ -226,18 +233,18 @@ def test_dates_are_written_as_dates(tmp_path: Path) -> None:
 
 
 def test_probabilities_that_never_change(tmp_path: Path) -> None:
-    """What rounding leaves of them is no scale to draw them on."""
+    """Rounding errors must not determine the axis of the chart."""
     X = np.random.default_rng(0).normal(size=(400, 2))
     y = np.array([f"c{number:02}" for number in np.argsort(np.argsort(X[:, 0])) // 20])
     result = spinney.compare(X, y, cv=3, models=["decision_tree"])
     evidence = build_evidence(result, origin=Origin("t.csv", "y"), seconds=20)
-    levels = [level for told in evidence.dependences for _, level in told.accumulated]
+    levels = [level for curve in evidence.dependences for _, level in curve.accumulated]
     assert levels
     assert all(level == 0 or abs(level) > 1e-9 for level in levels)
 
 
-def test_a_report_warns_of_nothing(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
-    """Parts of the rows may have nearly as many classes as rows; that is nobody's concern."""
+def test_a_report_issues_no_warnings(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    """Warnings about subsets with nearly as many classes as rows are suppressed."""
     X = np.random.default_rng(0).normal(size=(160, 2))
     y = np.array([f"c{number}" for number in np.argsort(np.argsort(X[:, 0])) // 4])
     result = spinney.compare(X, y, cv=3, models=["decision_tree"])
@@ -269,7 +276,7 @@ def test_profile() -> None:
     "values",
     [[], [np.nan], [np.inf, -np.inf], [1.0], [1e308, -1e308], [1.0, np.nextafter(1, 2)], [3, 4, 5]],
 )
-def test_histograms_of_odd_numbers(values: list[float]) -> None:
+def test_histograms_of_extreme_values(values: list[float]) -> None:
     array = np.array(values, dtype=float)
     histogram = histogram_of(array)
     if histogram is not None:
@@ -300,11 +307,11 @@ def test_report(tmp_path: Path, compared: Any) -> None:
     assert "random_forest" in text
 
 
-def test_recipes_name_what_was_given() -> None:
+def test_recipes_have_the_arguments() -> None:
     groups = np.repeat(np.arange(24), 10)
     few = {"models": ["baseline", "decision_tree"], "random_state": 1}
     codes = TABLE.drop_columns("city").to_pandas().fillna(0).round().to_numpy()
-    for change, said in (
+    for change, argument in (
         ({"cv": 3, "groups": groups}, "groups=groups"),
         ({"cv": 3, "time": np.arange(N)}, "time=time"),
         ({"cv": [(np.arange(120), np.arange(120, N))] * 2}, "cv=cv"),
@@ -313,9 +320,9 @@ def test_recipes_name_what_was_given() -> None:
     ):
         result = spinney.compare(codes, TARGETS["two"], **few, **change)  # type: ignore[arg-type]
         evidence = build_evidence(result, origin=Origin("a table"))
-        assert said in evidence.code
+        assert argument in evidence.code
         assert "random_state=1" in evidence.code
-        failed = [part for part in evidence.left_out if "Error" in part]
+        failed = [part for part in evidence.not_shown if "Error" in part]
         assert failed == []
 
 
@@ -334,6 +341,6 @@ def test_rows_are_numbered_as_in_the_file(tmp_path: Path) -> None:
 def test_only_wrong_rows_are_most_wrong() -> None:
     y = TARGETS["two"].copy()
     result = spinney.compare(TABLE, y, cv=4, models=["random_forest"])
-    told = predicted_rows(result.compared, "random_forest")  # type: ignore[arg-type]
-    assert told is not None
-    assert not any(row.right for row in told.worst)
+    found = predicted_rows(result.compared, "random_forest")  # type: ignore[arg-type]
+    assert found is not None
+    assert not any(row.right for row in found.worst)

@@ -1,4 +1,4 @@
-"""The page of a report: whole, escaped, finite, the same each time, and true to its numbers."""
+"""The page of a report: valid HTML, escaping, finite coordinates, reproducible, correct."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from spinney.comparison.comparison import Comparison, Estimate, ModelResult
 from spinney.report.evidence import (
+    ColumnImportances,
     ColumnProfile,
-    Confusion,
+    ConfusionMatrix,
     Evidence,
-    Importances,
     TargetProfile,
 )
 from spinney.report.page import render_page, write_page
@@ -60,7 +60,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        # A title inside of a drawing is shown under the pointer only.
+        # The title of an SVG element is only a tooltip.
         if "style" not in self.open and not ("svg" in self.open and self.open[-1] == "title"):
             self.text += data
 
@@ -109,16 +109,16 @@ def test_page_needs_nothing_else(page: str) -> None:
 
 
 def test_drawings_have_finite_coordinates(page: str) -> None:
-    places = {"x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height", "d", "viewbox"}
+    names = {"x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height", "d", "viewbox"}
     for tag, attributes in Reader(page).elements:
         if tag in {"meta"}:
             continue
-        for name in places & set(attributes):
+        for name in names & set(attributes):
             numbers = re.sub(r"[MLChCzv, -]", " ", attributes[name])
             assert all(math.isfinite(float(number)) for number in numbers.split()), attributes
 
 
-def test_drawings_say_what_they_are(page: str) -> None:
+def test_charts_have_accessible_names(page: str) -> None:
     for svg in Reader(page).all("svg"):
         assert svg.get("aria-hidden") == "true" or (svg["role"] == "img" and svg["aria-label"])
 
@@ -142,31 +142,31 @@ def test_page_does_not_depend_on_hashes() -> None:
     assert run.stdout.strip() == hashlib.sha256(PAGES["three_columns"].encode()).hexdigest()
 
 
-# What is on it
+# Contents
 
 EVERYWHERE = ["ranking", "data", "learning"]
 AT_LAST = [
     *("importances", "dependence", "contributions", "tree"),
-    *("predictions", "reproduce", "left-out"),
+    *("predictions", "reproduce", "not-shown"),
 ]
 
 
-def test_every_section_of_classes() -> None:
+def test_sections_of_classification() -> None:
     found = sections(PAGES["two_classes"])
     assert found == [*EVERYWHERE, "confusion", "calibration", "curves", *AT_LAST]
 
 
-def test_every_section_of_numbers() -> None:
+def test_sections_of_regression() -> None:
     assert sections(PAGES["numbers"]) == [*EVERYWHERE, "residuals", *AT_LAST]
 
 
-def test_what_is_not_there_is_left_out() -> None:
+def test_missing_evidence_has_no_section() -> None:
     assert sections(PAGES["bare"]) == ["ranking"]
-    assert sections(PAGES["failed"]) == ["ranking", "data", "left-out"]
+    assert sections(PAGES["failed"]) == ["ranking", "data", "not-shown"]
     assert "all of it" in Reader(PAGES["failed"]).text
 
 
-def test_folds_are_said_as_the_table_says_them() -> None:
+def test_folds_are_described_as_in_the_table() -> None:
     comparison, evidence = make_classification(3, 2)
     in_groups = replace(comparison, folds="folds of whole groups", n_folds_asked=12)
     page = " ".join(render_page(in_groups, evidence).split())
@@ -199,7 +199,7 @@ def test_hostile_names_are_text() -> None:
     assert "&amp; </style></svg>--><!--" in reader.text
     assert "(empty)" in reader.text
     assert "العمود الأول (سنة)" in reader.text
-    # Cut on the page, whole under the pointer.
+    # Truncated on the page, complete in the tooltip.
     assert "x" * 500 not in reader.text.replace(HOSTILE[0] + "\n" + HOSTILE[2], "")
     titles = [attributes["title"] for attributes in reader.all("bdi") if "title" in attributes]
     assert "x" * 500 in titles
@@ -217,18 +217,18 @@ def test_any_text_is_text(text: str) -> None:
     comparison = Comparison("classification", "error", False, 9, 2, 3, True, [BEST], [text])
     target = TargetProfile(text, "classification", [text, "b"], [5, 4])
     columns = [ColumnProfile(text, "category", True, text, [text], common=[(text, 3)])]
-    confusion = Confusion(text, [text, "b"], [[4, 1], [2, 2]])
-    importances = Importances(text, text, [text], [0.1], [0.01])
+    confusion = ConfusionMatrix(text, [text, "b"], [[4, 1], [2, 2]])
+    importances = ColumnImportances(text, text, [text], [0.1], [0.01])
     evidence = Evidence(
         text, target, columns, confusion=confusion, importances=[importances], code=text,
-        settings={text: text}, left_out=[text],
+        settings={text: text}, not_shown=[text],
     )  # fmt: skip
     page = render_page(comparison, evidence)
     page.encode("utf-8")
     assert {tag for tag, _ in Reader(page).elements} <= KNOWN
 
 
-def test_failed_and_skipped_models_say_why() -> None:
+def test_failed_and_skipped_models_have_reasons() -> None:
     text = Reader(PAGES["two_classes"]).text
     assert "ValueError: class 'b' has one row only" in text
     assert "stopped after 600 seconds" in text
@@ -241,16 +241,16 @@ def test_no_results_at_all() -> None:
     assert "No model could be measured" in text
 
 
-# The answer
+# The summary
 
 
-def answer(results: list[ModelResult], simpler: str | None = None) -> str:
+def summary(results: list[ModelResult], simpler: str | None = None) -> str:
     comparison = Comparison("classification", "error", False, 100, 2, 10, True, results, [])
     if simpler:
         object.__setattr__(comparison, "simpler", simpler)
     evidence = Evidence("t", TargetProfile("y", "classification"), [])
     page = render_page(comparison, evidence)
-    return Reader(page.split('<p class="answer">')[1].split("</p>")[0]).text
+    return Reader(page.split('<p class="summary">')[1].split("</p>")[0]).text
 
 
 def model(
@@ -262,43 +262,45 @@ def model(
 BEST = model("extra_trees", 0.0411, p_value=None)
 
 
-def test_answer_names_the_tied() -> None:
+def test_summary_names_the_tied() -> None:
     tied = [model("forest", 0.042, tied=True, p_value=0.3), model("boosting", 0.043, tied=True)]
-    assert answer([BEST, *tied]) == (
+    assert summary([BEST, *tied]) == (
         "extra_trees is best: error 4.11 % ± 0.15. "
         "forest and boosting are not significantly different from it."
     )
-    assert answer([BEST, tied[0]]).endswith("forest is not significantly different from it.")
+    assert summary([BEST, tied[0]]).endswith("forest is not significantly different from it.")
     many = [model(f"m{number}", 0.05, tied=True) for number in range(9)]
-    assert "m0, m1, m2 and 6 more models are" in answer([BEST, *many])
+    assert "m0, m1, m2 and 6 more models are" in summary([BEST, *many])
 
 
-def test_answer_when_one_is_ahead() -> None:
-    said = answer([BEST, model("forest", 0.09), model("baseline", 0.394)])
-    assert said == (
-        "extra_trees is best: error 4.11 % ± 0.15. It is ahead of every other model by more than "
-        "chance explains. Looking at no column at all gives 39.40 %."
+def test_summary_when_one_is_significantly_better() -> None:
+    text = summary([BEST, model("forest", 0.09), model("baseline", 0.394)])
+    assert text == (
+        "extra_trees is best: error 4.11 % ± 0.15. It is significantly better than every other "
+        "model (p ≤ 0.05). Without any column, the error is 39.40 %."
     )
 
 
-def test_answer_of_a_single_fold_claims_nothing() -> None:
+def test_summary_of_a_single_fold_has_no_significance() -> None:
     results = [
         ModelResult(name, name, Estimate(mean, math.nan, (mean,)))
         for name, mean in (("a", 0.1), ("b", 0.2))
     ]
-    assert answer(results) == "a is best: error 10.00 %."
+    assert summary(results) == "a is best: error 10.00 %."
 
 
-def test_answer_names_the_simpler() -> None:
-    said = answer([BEST, model("pruned_tree", 0.042)], simpler="pruned_tree")
-    assert "pruned_tree is simpler and within one standard error." in said
-    assert "simpler" not in answer([BEST, model("pruned_tree", 0.042)], simpler="extra_trees")
+def test_summary_names_the_simpler() -> None:
+    text = summary([BEST, model("pruned_tree", 0.042)], simpler="pruned_tree")
+    assert "pruned_tree is simpler and within one standard error." in text
+    assert "simpler" not in summary([BEST, model("pruned_tree", 0.042)], simpler="extra_trees")
 
 
-def test_answer_when_nothing_was_learned() -> None:
-    assert "nothing was learned" in answer([model("baseline", 0.5), model("tree", 0.51)])
-    said = answer([BEST, model("baseline", 0.042, tied=True)])
-    assert "little or nothing was learned" in said
+def test_summary_when_no_model_beats_the_baseline() -> None:
+    assert "This model uses no column: no other model is better." in summary(
+        [model("baseline", 0.5), model("tree", 0.51)]
+    )
+    text = summary([BEST, model("baseline", 0.042, tied=True)])
+    assert "baseline uses no column and is not significantly worse." in text
 
 
 # Writing

@@ -1,4 +1,4 @@
-"""What reports say about single predictions: amounts that add up, in rows not learned from."""
+"""Contributions in reports: sums, held-out rows, agreement with spinney.inspection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spinney.inspection import accumulated_local_effects, explain
 from spinney.linear_model import LinearRegression
 from spinney.report.build_evidence import build_evidence
 from spinney.report.conformal_evidence import own_coverage, predicted_rows
-from spinney.report.importances_and_dependence import FittedOnFold, dependences
+from spinney.report.importances_and_dependence import FittedOnFold, dependence_curves
 from spinney.report.model_explainer import ModelExplainer
 from spinney.report.shap_contributions import contributions
 
@@ -52,26 +52,26 @@ def fitted_on(target: str, name: str) -> FittedOnFold:
 @pytest.mark.parametrize(
     ("target", "name"), [(target, name) for target, names in MODELS.items() for name in names]
 )
-def test_amounts_add_up_to_the_answer(target: str, name: str) -> None:
+def test_contributions_sum_to_the_output(target: str, name: str) -> None:
     fitted = fitted_on(target, name)
-    told = contributions(fitted, 60.0)
-    assert sorted(told.columns) == sorted(TABLE.columns)
-    assert told.means == sorted(told.means, reverse=True)
-    assert dict(zip(told.columns, told.means, strict=True))["same"] == 0  # it says nothing
-    assert len(told.amounts) == len(told.places) == sum(mean > 0 for mean in told.means)
-    for column, amounts, places in zip(told.columns, told.amounts, told.places, strict=False):
-        assert len(amounts) == len(places) == told.n_rows <= 80
-        ranked = [place for place in places if place is not None]
+    found = contributions(fitted, 60.0)
+    assert sorted(found.columns) == sorted(TABLE.columns)
+    assert found.means == sorted(found.means, reverse=True)
+    assert dict(zip(found.columns, found.means, strict=True))["same"] == 0  # constant
+    assert len(found.amounts) == len(found.ranks) == sum(mean > 0 for mean in found.means)
+    for column, amounts, ranks in zip(found.columns, found.amounts, found.ranks, strict=False):
+        assert len(amounts) == len(ranks) == found.n_rows <= 80
+        ranked = [rank for rank in ranks if rank is not None]
         assert bool(ranked) is (column != "city")
-        assert all(0 <= place <= 1 for place in ranked)
-    assert told.by_row is (target == "three")
-    assert len(told.examples) >= 3
-    assert len({row.prediction.row for row in told.examples}) == len(told.examples)
+        assert all(0 <= rank <= 1 for rank in ranked)
+    assert found.by_row is (target == "three")
+    assert len(found.examples) >= 3
+    assert len({row.prediction.row for row in found.examples}) == len(found.examples)
     _, test = fitted.compared.splits[0]
-    for row in told.examples:
+    for row in found.examples:
         assert row.prediction.row - 1 in test
         parts = sum(amount for _, _, amount in row.parts) + row.rest
-        assert row.base + parts == pytest.approx(row.answer, rel=1e-9)
+        assert row.base + parts == pytest.approx(row.output, rel=1e-9)
         assert len(row.parts) + row.n_rest == 4
         amounts = [abs(amount) for _, _, amount in row.parts]
         assert amounts == sorted(amounts, reverse=True)
@@ -85,29 +85,31 @@ def test_amounts_add_up_to_the_answer(target: str, name: str) -> None:
             else:
                 assert float(cell) == pytest.approx(value, rel=1e-5)
         if target == "numbers":
-            assert row.answer == pytest.approx(fitted.model.predict(line)[0], rel=1e-6)
+            assert row.output == pytest.approx(fitted.model.predict(line)[0], rel=1e-6)
             assert row.prediction.low is not None
-        elif told.about.startswith("probability"):
+        elif found.about.startswith("probability"):
             shares = fitted.model.predict_proba(line)[0]
             expected = shares.max() if target == "three" else shares[1]
-            assert row.answer == pytest.approx(expected, abs=1e-9)
+            assert row.output == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_worst_row_is_among_the_examples() -> None:
     fitted = fitted_on("numbers", "random_forest")
-    told = contributions(fitted, 60.0)
+    found = contributions(fitted, 60.0)
     off = np.abs(fitted.y - fitted.model.predict(fitted.X))
     worst = int(fitted.rows[np.argmax(off)])
-    assert [row.prediction.row for row in told.examples if row.title == "Most wrong"] == [worst + 1]
-    # What is said of a row is what the table of predictions says of it.
+    assert [row.prediction.row for row in found.examples if row.title == "Most wrong"] == [
+        worst + 1
+    ]
+    # The same prediction as in the table of predictions.
     listed = predicted_rows(fitted.compared, "random_forest")
     assert listed is not None
     both = {row.row: row for row in [*listed.typical, *listed.worst]}
-    for row in told.examples:
+    for row in found.examples:
         assert both.get(row.prediction.row, row.prediction) == row.prediction
 
 
-def test_it_is_the_same_every_time() -> None:
+def test_contributions_are_reproducible() -> None:
     once, again = (contributions(fitted_on("numbers", "k_neighbors"), 60.0) for _ in range(2))
     assert once == again
     assert once.method.startswith("sampling")
@@ -126,59 +128,59 @@ def test_few_rows_of_large_forests(monkeypatch: pytest.MonkeyPatch) -> None:
     fitted = fitted_on("numbers", "random_forest")
     assert contributions(fitted, 60.0).n_rows == 80
     monkeypatch.setattr("spinney.report.shap_contributions._EXACT_SECONDS", 1e-6)
-    told = contributions(fitted, 60.0)
-    assert told.n_rows == 30
-    assert all(row.prediction.row - 1 in fitted.rows for row in told.examples)
+    found = contributions(fitted, 60.0)
+    assert found.n_rows == 30
+    assert all(row.prediction.row - 1 in fitted.rows for row in found.examples)
     with pytest.raises(TimeUp):
         contributions(fitted, 1e-6)
 
 
-def test_models_without_rows_held_out_say_so() -> None:
+def test_models_without_held_out_rows() -> None:
     result = spinney.compare(TABLE, TARGETS["numbers"], cv=3, models=["boosted_small_trees"])
     evidence = build_evidence(result, origin=Origin("shop"))
     assert evidence.own_coverage is None
-    (said,) = evidence.left_out
-    assert said == (
+    (reason,) = evidence.not_shown
+    assert reason == (
         "own intervals or sets of boosted_small_trees: its fit held out no rows, or too few"
     )
 
 
 def test_trees_are_explained_as_inspection_does() -> None:
     fitted = fitted_on("two", "random_forest")
-    told = contributions(fitted, 60.0)
+    found = contributions(fitted, 60.0)
     values = explain(fitted.model, fitted.X).values[:, :, 1]
     means = dict(zip(TABLE.columns, np.abs(values).mean(axis=0), strict=True))
-    assert dict(zip(told.columns, told.means, strict=True)) == pytest.approx(means, rel=1e-9)
+    assert dict(zip(found.columns, found.means, strict=True)) == pytest.approx(means, rel=1e-9)
 
 
 @pytest.mark.parametrize("background", [None, TABLE[:50]])
-def test_lines_on_scaled_columns(background: Any) -> None:
+def test_linear_models_on_scaled_columns(background: Any) -> None:
     model = ScaledRidge().fit(TABLE, SCORE)
     explainer = ModelExplainer(model)
     assert explainer.exact
     assert not explainer.compares
-    told = explainer.explain(TABLE, model.predict(TABLE), background)
-    np.testing.assert_allclose(told.base + told.values.sum(axis=1), model.predict(TABLE))
+    found = explainer.explain(TABLE, model.predict(TABLE), background)
+    np.testing.assert_allclose(found.base + found.values.sum(axis=1), model.predict(TABLE))
     points = model._read(TABLE)
     reference = np.array([0, 1 / 3, 1 / 3, 1 / 3, 0, 0])
     if background is not None:
         reference = model._read(background).mean(axis=0)
     parts = (points - reference) * model.estimator_.coef_
-    np.testing.assert_allclose(told.values[:, 0], parts[:, 0], atol=1e-12)
-    np.testing.assert_allclose(told.values[:, 1], parts[:, 1:4].sum(axis=1), atol=1e-12)
-    np.testing.assert_allclose(told.values[:, 3], parts[:, 5], atol=1e-12)
+    np.testing.assert_allclose(found.values[:, 0], parts[:, 0], atol=1e-12)
+    np.testing.assert_allclose(found.values[:, 1], parts[:, 1:4].sum(axis=1), atol=1e-12)
+    np.testing.assert_allclose(found.values[:, 3], parts[:, 5], atol=1e-12)
 
 
-def test_several_classes_are_told_by_the_predicted_one() -> None:
+def test_several_classes_explain_the_predicted_one() -> None:
     y = TARGETS["three"]
     model = ScaledLogisticRegression().fit(TABLE, y)
-    told = ModelExplainer(model).explain(TABLE, model.predict(TABLE))
-    assert told.about == "score before softmax of the predicted class"
+    found = ModelExplainer(model).explain(TABLE, model.predict(TABLE))
+    assert found.about == "score before softmax of the predicted class"
     scores = model.estimator_.decision_function(model._read(TABLE))
-    np.testing.assert_allclose(told.base + told.values.sum(axis=1), scores.max(axis=1))
+    np.testing.assert_allclose(found.base + found.values.sum(axis=1), scores.max(axis=1))
 
 
-def test_several_outputs_are_refused() -> None:
+def test_several_outputs_raise() -> None:
     X = RNG.normal(size=(30, 2))
     model = LinearRegression().fit(X, np.column_stack([X, X[:, 0]]))
     explainer = ModelExplainer(model)
@@ -189,29 +191,29 @@ def test_several_outputs_are_refused() -> None:
 
 def test_a_models_own_intervals_and_sets() -> None:
     fitted = fitted_on("numbers", "random_forest")
-    told = own_coverage(fitted, 0.8)
-    assert told is not None
+    found = own_coverage(fitted, 0.8)
+    assert found is not None
     low, high = fitted.model.predict_interval(fitted.X, coverage=0.8).T
-    assert told.reached == np.mean((low <= fitted.y) & (fitted.y <= high))
-    assert told.width == np.median(high - low)
-    assert told.method == fitted.model.interval_method_
+    assert found.reached == np.mean((low <= fitted.y) & (fitted.y <= high))
+    assert found.width == np.median(high - low)
+    assert found.method == fitted.model.interval_method_
     fitted = fitted_on("three", "random_forest")
-    told = own_coverage(fitted, 0.8)
-    assert told is not None
+    found = own_coverage(fitted, 0.8)
+    assert found is not None
     inside = fitted.model.predict_set(fitted.X, coverage=0.8)
-    assert told.reached == np.mean([inside[i, label] for i, label in enumerate(fitted.y)])
-    assert told.width == inside.sum() / len(inside)
+    assert found.reached == np.mean([inside[i, label] for i, label in enumerate(fitted.y)])
+    assert found.width == inside.sum() / len(inside)
     assert own_coverage(fitted_on("two", "decision_tree")) is None
 
 
 def test_effects_beside_dependence() -> None:
     fitted = fitted_on("two", "random_forest")
-    age, city = dependences(fitted, ["age", "city"], "bought")
+    age, city = dependence_curves(fitted, ["age", "city"], "bought")
     for curve in (age, city):
-        told = accumulated_local_effects(
+        found = accumulated_local_effects(
             fitted.model, fitted.X, curve.column, target="yes", n_intervals=24
         )
-        assert [place for place, _ in curve.accumulated] == list(told.grids[0].values)
+        assert [value for value, _ in curve.accumulated] == list(found.grids[0].values)
         levels = [level for _, level in curve.accumulated]
-        np.testing.assert_allclose(levels, told.effect[0] + told.mean[0])
-    assert {place for place, _ in city.accumulated} <= set(city.places)
+        np.testing.assert_allclose(levels, found.effect[0] + found.mean[0])
+    assert {value for value, _ in city.accumulated} <= set(city.values)

@@ -1,4 +1,4 @@
-"""The page that a comparison is read on: one file of HTML that needs nothing else."""
+"""The HTML page of a report: one file without external resources."""
 
 from spinney.report.page.page import render_page, write_page
 

@@ -1,4 +1,4 @@
-"""The answer of a comparison in a few sentences."""
+"""The summary of a comparison in a few sentences."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from spinney.comparison.comparison import Comparison, ModelResult
-from spinney.report.page.numbers import Measure
+from spinney.report.page.numbers import MeasureFormat
 from spinney.report.page.words import model_name
 
-__all__ = ["best_of", "say_answer"]
+__all__ = ["best_of", "summary_text"]
 
-MOST_NAMES = 4  # tied models that are named; more are counted
+MOST_NAMES = 4  # tied models in the sentence; others are only counted
 
 
 def best_of(comparison: Comparison) -> ModelResult | None:
@@ -20,11 +20,11 @@ def best_of(comparison: Comparison) -> ModelResult | None:
     return next((result for result in comparison.results if result.estimate), None)
 
 
-def say_answer(comparison: Comparison, measure: Measure) -> Markup:
-    """Say which model is best, which are as good, which is simpler, and what guessing would do."""
+def summary_text(comparison: Comparison, measure: MeasureFormat) -> Markup:
+    """Return sentences on the best model, ties, a simpler model and the baseline."""
     best = best_of(comparison)
     if best is None or best.estimate is None:
-        return Markup("No model could be measured; the table below says why.")
+        return Markup("No model could be measured; the table below has the reasons.")
     sentences = [
         Markup("{} is best: {} {}.").format(
             _name(best.name), measure.name, measure.estimate(best.estimate)
@@ -38,28 +38,28 @@ def say_answer(comparison: Comparison, measure: Measure) -> Markup:
             text = "{} are not significantly different from it."
         sentences.append(Markup(text).format(_names(tied)))
     elif others and all(result.p_value is not None for result in others):
-        sentences.append(Markup("It is ahead of every other model by more than chance explains."))
+        sentences.append(Markup("It is significantly better than every other model (p ≤ 0.05)."))
     simpler = getattr(comparison, "simpler", None)
     if simpler and simpler != best.name:
         sentences.append(
             Markup("{} is simpler and within one standard error.").format(_name(simpler))
         )
-    sentences.append(_say_baseline(others, best, measure))
+    sentences.append(_baseline_sentence(others, best, measure))
     return Markup(" ").join(sentence for sentence in sentences if sentence)
 
 
-def _say_baseline(others: Sequence[ModelResult], best: ModelResult, measure: Measure) -> Markup:
+def _baseline_sentence(
+    others: Sequence[ModelResult], best: ModelResult, measure: MeasureFormat
+) -> Markup:
     if best.name == "baseline":
-        return Markup("That model looks at no column: nothing was learned from this table.")
+        return Markup("This model uses no column: no other model is better.")
     baseline = next((result for result in others if result.name == "baseline"), None)
     if baseline is None or baseline.estimate is None:
         return Markup("")
     if baseline.tied:
-        return Markup("Since {} looks at no column, little or nothing was learned.").format(
-            _name("baseline")
-        )
+        return Markup("{} uses no column and is not significantly worse.").format(_name("baseline"))
     number = f"{measure.number(baseline.estimate.mean)}{measure.unit}"
-    return Markup("Looking at no column at all gives {}.").format(number)
+    return Markup("Without any column, the {} is {}.").format(measure.name, number)
 
 
 def _name(name: str) -> Markup:

@@ -1,4 +1,4 @@
-"""How a report writes numbers."""
+"""Formatting of metrics, times, sizes, shares and values on the page."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from dataclasses import dataclass
 from spinney.comparison.comparison import Comparison, Estimate
 from spinney.report.page.charts.axis import short_exponent
 
-__all__ = ["Measure", "measure_of", "seconds", "share", "size", "value"]
+__all__ = ["MeasureFormat", "measure_format", "seconds", "share", "size", "value"]
 
 
 @dataclass(frozen=True)
-class Measure:
-    """What models are ranked by, and how it is written.
+class MeasureFormat:
+    """The metric of the ranking, and how its values are formatted.
 
     Attributes
     ----------
     name : str
-        A word for sentences.
-    words : str
+        The name, for sentences.
+    heading : str
         The name with its unit, for headings.
     unit : str
-        What follows a number.
+        The text after a number, with a space.
     scale : float
-        What numbers are multiplied with before they are written.
+        A factor for all values: 100 for per cent.
     decimals : int
-        Digits after the point, so that standard errors have two.
+        Digits after the decimal point: standard errors have two significant digits.
     greater_is_better : bool
     """
 
     name: str
-    words: str
+    heading: str
     unit: str
     scale: float
     decimals: int
     greater_is_better: bool
 
     def number(self, number: float) -> str:
-        """Write one number, without its unit."""
+        """Format one value without its unit."""
         scaled = number * self.scale
         if not math.isfinite(scaled):
             return "–"
@@ -48,23 +48,23 @@ class Measure:
         return f"{scaled:,.{self.decimals}f}".replace("-", "−")
 
     def estimate(self, estimate: Estimate) -> str:
-        """Write a number with its unit and its standard error, where it has one."""
+        """Format an estimate with its unit and its standard error, if it has one."""
         mean = f"{self.number(estimate.mean)}{self.unit}"
         return f"{mean} ± {self.number(estimate.se)}" if math.isfinite(estimate.se) else mean
 
 
-def measure_of(comparison: Comparison) -> Measure:
-    """Return how the numbers of a comparison are written."""
+def measure_format(comparison: Comparison) -> MeasureFormat:
+    """Return the format for the metric of a comparison."""
     share_of_rows = comparison.metric == "error"
     scale = 100.0 if share_of_rows else 1.0
     estimates = [result.estimate for result in comparison.results if result.estimate]
     decimals = _decimals(scale * estimate.se for estimate in estimates)
     if decimals is None:
-        # A single fold: four digits of the best.
+        # A single fold: four digits of the best score.
         best = scale * estimates[0].mean if estimates else 1.0
         decimals = _decimals([abs(best) / 100])
     name = {"error": "error", "rmse": "RMSE"}.get(comparison.metric, comparison.metric)
-    return Measure(
+    return MeasureFormat(
         name,
         f"{name}, %" if share_of_rows else name,
         " %" if share_of_rows else "",
@@ -82,7 +82,7 @@ def _decimals(spreads: Iterable[float]) -> int | None:
 
 
 def seconds(number: float) -> str:
-    """Write a time in its own unit."""
+    """Format a time in milliseconds or seconds."""
     if not math.isfinite(number):
         return "–"
     if number < 0.001:
@@ -93,7 +93,7 @@ def seconds(number: float) -> str:
 
 
 def size(n_bytes: int | None) -> str:
-    """Write a number of bytes."""
+    """Format a number of bytes."""
     if n_bytes is None:
         return "–"
     number = float(n_bytes)
@@ -107,7 +107,7 @@ def size(n_bytes: int | None) -> str:
 
 
 def share(part: float, digits: int = 1) -> str:
-    """Write a share in per cent; 0 and 100 only where it is."""
+    """Format a share in per cent; "0" and "100" only for exactly 0 and 1."""
     if not math.isfinite(part):
         return "–"
     least = 10.0**-digits
@@ -120,7 +120,7 @@ def share(part: float, digits: int = 1) -> str:
 
 
 def value(number: float | None) -> str:
-    """Write a number of the table with about four digits."""
+    """Format a value of the table with about four digits."""
     if number is None or math.isnan(number):
         return "–"
     if math.isinf(number):

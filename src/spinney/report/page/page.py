@@ -1,4 +1,4 @@
-"""Putting the page together."""
+"""Rendering of the page from its templates."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from spinney.comparison.comparison import Comparison
 from spinney.io.atomic_write import replaced_file
 from spinney.report.evidence import Evidence
 from spinney.report.page import numbers
-from spinney.report.page.answer import best_of, say_answer
+from spinney.report.page.answer import best_of, summary_text
 from spinney.report.page.charts.svg import plain
-from spinney.report.page.numbers import measure_of
+from spinney.report.page.numbers import measure_format
 from spinney.report.page.profile import class_rows, column_row
 from spinney.report.page.ranking import make_ranking
 from spinney.report.page.sections import make_sections
-from spinney.report.page.words import clip, listing, model_name, word
+from spinney.report.page.words import clip, listing, model_name, name_html
 
 __all__ = ["render_page", "write_page"]
 
-SHOWN_COLUMNS, SHOWN_CLASSES = 30, 12  # more are folded
+SHOWN_COLUMNS, SHOWN_CLASSES = 30, 12  # others are in a closed <details>
 
 
 def render_page(comparison: Comparison, evidence: Evidence) -> str:
@@ -35,12 +35,12 @@ def render_page(comparison: Comparison, evidence: Evidence) -> str:
     comparison : Comparison
         The ranking.
     evidence : Evidence
-        Everything else. What it lacks is left out of the page.
+        All other sections. Missing parts have no section.
 
     Returns
     -------
     page : str
-        The same text for the same numbers.
+        The same arguments always give the same text.
 
     Examples
     --------
@@ -53,21 +53,21 @@ def render_page(comparison: Comparison, evidence: Evidence) -> str:
     >>> page[:15], "decision_tree" in page
     ('<!doctype html>', True)
     """
-    measure = measure_of(comparison)
+    measure = measure_format(comparison)
     best = best_of(comparison)
     context: dict[str, Any] = {
         "comparison": comparison,
         "evidence": evidence,
         "measure": measure,
         "best": best,
-        "answer": say_answer(comparison, measure),
+        "summary": summary_text(comparison, measure),
         "ranking": make_ranking(comparison, measure),
         "classes": class_rows(evidence.target),
         "shown_classes": SHOWN_CLASSES,
         "columns": [column_row(column, comparison.n_rows) for column in evidence.columns],
         "shown_columns": SHOWN_COLUMNS,
         "n_used": sum(column.used for column in evidence.columns),
-        # Made by `export_svg`, which escapes what it writes.
+        # `export_svg` escapes all text.
         "tree": Markup(evidence.tree_svg) if evidence.tree_svg else None,
         **make_sections(evidence, measure),
     }
@@ -76,20 +76,20 @@ def render_page(comparison: Comparison, evidence: Evidence) -> str:
 
 
 def write_page(comparison: Comparison, evidence: Evidence, path: str | PathLike[str]) -> None:
-    """Write the page to a file: all of it, or, if anything fails, nothing.
+    """Write the page to a file; if anything fails, the file is unchanged.
 
     Parameters
     ----------
     comparison : Comparison
         The ranking.
     evidence : Evidence
-        Everything else.
+        All other sections.
     path : str or path-like
-        The file, which may exist.
+        The file; it is replaced if it exists.
     """
     page = render_page(comparison, evidence)
-    with replaced_file(Path(path)) as place:
-        place.write_text(page, encoding="utf-8", newline="\n")
+    with replaced_file(Path(path)) as temporary:
+        temporary.write_text(page, encoding="utf-8", newline="\n")
 
 
 @cache
@@ -106,7 +106,7 @@ def _environment() -> Environment:
         share=numbers.share,
         value=numbers.value,
         name=model_name,
-        word=word,
+        word=name_html,
         clip=clip,
         listing=listing,
     )

@@ -1,4 +1,4 @@
-"""Single rows: what was predicted, how surely, and what was true."""
+"""Tables of single rows: prediction, interval or set, and actual value."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from spinney.report.page.charts.svg import drawable, plain, short
 __all__ = ["PredictionRow", "PredictionTable", "prediction_tables"]
 
 WIDTH = 170.0
-MOST_CLASSES = 6  # classes of a set that are named
+MOST_CLASSES = 6  # classes of a set in the table; others are only counted
 
 
 @dataclass(frozen=True)
 class PredictionRow:
-    """A row as the table writes it."""
+    """The formatted cells of a row."""
 
     row: str
     actual: str
@@ -35,7 +35,7 @@ class PredictionRow:
 
 @dataclass(frozen=True)
 class PredictionTable:
-    """Rows under a heading."""
+    """Rows with a heading and the columns that they have."""
 
     heading: str
     rows: list[PredictionRow]
@@ -45,8 +45,8 @@ class PredictionTable:
 
 
 def prediction_tables(predictions: Predictions) -> list[PredictionTable]:
-    """Write the rows drawn by chance, and those that went most wrong, on one scale."""
-    tables = [("Drawn by chance", predictions.typical), ("Most wrong", predictions.worst)]
+    """Return tables of a random sample and of the worst rows, with one common axis."""
+    tables = [("Random rows", predictions.typical), ("Most wrong", predictions.worst)]
     every = [*predictions.typical, *predictions.worst]
     ends = [n for row in every for n in (row.low, row.high, row.actual_value) if drawable(n)]
     axis = Axis(*padded([n for n in ends if n is not None]), INSET, WIDTH - INSET)
@@ -70,7 +70,11 @@ def _row(row: PredictedRow, axis: Axis) -> PredictionRow:
         if drawable(row.low) and drawable(row.high):
             about = f"Row {row.row}: interval {interval}, actual {plain(row.actual)}"
             drawing = draw_interval(
-                axis, row.low, row.high, row.predicted_value, row.actual_value, about
+                axis,
+                (row.low, row.high),
+                predicted=row.predicted_value,
+                actual=row.actual_value,
+                about=about,
             )
     shown_set = ", ".join(short(name, 120) for name in row.prediction_set[:MOST_CLASSES])
     if len(row.prediction_set) > MOST_CLASSES:

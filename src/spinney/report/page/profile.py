@@ -1,4 +1,4 @@
-"""The table that was learned from: its target and its columns."""
+"""Rows of the tables about the data: classes of the target, and columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["ClassRow", "ColumnRow", "class_rows", "column_row"]
 
 @dataclass(frozen=True)
 class ClassRow:
-    """A class of the target with its share of the rows."""
+    """The formatted cells of a class of the target."""
 
     name: str
     count: str
@@ -26,7 +26,7 @@ class ClassRow:
 
 @dataclass(frozen=True)
 class ColumnRow:
-    """A column as the table writes it."""
+    """The formatted cells of a column."""
 
     name: str
     kind: str
@@ -40,7 +40,7 @@ class ColumnRow:
 
 
 def class_rows(target: TargetProfile) -> list[ClassRow]:
-    """Write every class, commonest first."""
+    """Return one row per class, most frequent first."""
     total, most = sum(target.counts) or 1, max(target.counts, default=0) or 1
     rows = []
     for name, count in zip(target.classes, target.counts, strict=True):
@@ -51,14 +51,14 @@ def class_rows(target: TargetProfile) -> list[ClassRow]:
 
 
 def column_row(column: ColumnProfile, n_rows: int) -> ColumnRow:
-    """Write one column."""
+    """Return the cells of one column."""
     name = plain(column.name)
     shape, values = None, ""
     if column.histogram is not None:
         shape = draw_sparkline(column.histogram.counts, f"Histogram of {name}")
     elif column.common:
         counts = [count for _, count in column.common]
-        shape = draw_sparkline(counts, f"Commonest values of {name}", categories=True)
+        shape = draw_sparkline(counts, f"Most frequent values of {name}", categories=True)
     if column.low is not None and column.high is not None:
         write = date_writer(column) or numbers.value
         values = f"{write(column.low)} … {write(column.high)}"

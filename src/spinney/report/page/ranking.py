@@ -1,4 +1,4 @@
-"""The table of models, each with its score as a dot and a whisker."""
+"""Rows of the ranking, each with its score and a whisker."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from spinney.report.page.answer import best_of
 from spinney.report.page.charts.axis import Axis, padded
 from spinney.report.page.charts.frame import fitting_ticks
 from spinney.report.page.charts.sparkline import INSET, WHISKER_WIDTH, draw_whisker
-from spinney.report.page.charts.svg import drawable, label, picture, plain
-from spinney.report.page.numbers import Measure
+from spinney.report.page.charts.svg import drawable, label, make_svg, plain
+from spinney.report.page.numbers import MeasureFormat
 
 __all__ = ["Ranking", "RankingRow", "make_ranking"]
 
 TICK = 12.0  # font size above the whiskers
-FAR = 4.0  # a model this many times farther behind than the middle one is shown by an arrow
+FAR = 4.0  # a model this many times farther behind than the median gets an arrow
 
 
 @dataclass(frozen=True)
 class RankingRow:
-    """A model as the table writes it; `reason` says why it has no score."""
+    """The formatted cells of a model; `reason` explains a missing score."""
 
     name: str
     title: str
@@ -43,11 +43,11 @@ class RankingRow:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Rows, the axis above the whiskers, and which columns have something in them."""
+    """Rows, the axis above the whiskers, and which columns are not empty."""
 
     rows: list[RankingRow]
     axis: Markup | None
-    grid: str  # backgrounds that draw the axis's lines through all rows
+    grid: str  # CSS backgrounds: grid lines through all rows
     has_scores: bool
     has_whiskers: bool
     has_behind: bool
@@ -56,8 +56,8 @@ class Ranking:
     has_arrows: bool
 
 
-def make_ranking(comparison: Comparison, measure: Measure) -> Ranking:
-    """Write every result, best first."""
+def make_ranking(comparison: Comparison, measure: MeasureFormat) -> Ranking:
+    """Return one row per result, best first."""
     best = best_of(comparison)
     means = [r.estimate.mean * measure.scale for r in comparison.results if r.estimate]
     means = [mean for mean in means if drawable(mean)]
@@ -70,7 +70,7 @@ def make_ranking(comparison: Comparison, measure: Measure) -> Ranking:
             label(axis.at(v), 12, t, class_="tick", size=TICK, text_anchor="middle")
             for v, t in ticks
         ]
-        head = picture(WHISKER_WIDTH, 16.0, f"Axis of {measure.words}", *marks, class_="spark")
+        head = make_svg(WHISKER_WIDTH, 16.0, f"Axis of {measure.heading}", *marks, class_="spark")
     line = "linear-gradient(var(--rule),var(--rule))"
     return Ranking(
         rows,
@@ -87,8 +87,8 @@ def make_ranking(comparison: Comparison, measure: Measure) -> Ranking:
     )
 
 
-def _axis(comparison: Comparison, measure: Measure) -> Axis:
-    """Return an axis on which the good models can be told apart, whatever the worst do."""
+def _axis(comparison: Comparison, measure: MeasureFormat) -> Axis:
+    """Return an axis for the good models; much worse models are beyond its end."""
     scored = [
         (result.estimate.mean * measure.scale, result.estimate.se * measure.scale)
         for result in comparison.results
@@ -107,7 +107,7 @@ def _axis(comparison: Comparison, measure: Measure) -> Axis:
 
 
 def _row(
-    result: ModelResult, best: ModelResult | None, measure: Measure, axis: Axis | None
+    result: ModelResult, best: ModelResult | None, measure: MeasureFormat, axis: Axis | None
 ) -> RankingRow:
     name, title = plain(result.name), plain(result.title) if result.title else ""
     if title.lower().replace(" ", "_") == name.lower():
@@ -147,7 +147,7 @@ def _row(
     )
 
 
-def _behind(result: ModelResult, measure: Measure) -> str:
+def _behind(result: ModelResult, measure: MeasureFormat) -> str:
     return measure.number(result.behind.mean) if result.behind else ""
 
 

@@ -1,4 +1,4 @@
-"""The drawings of the sections, made from the evidence: None or empty where it has nothing."""
+"""Charts and tables of all sections; None or empty if the evidence has no data for them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from spinney.report.evidence import Curve, Evidence, PredictedRow
 from spinney.report.page import numbers
 from spinney.report.page.charts.calibration import draw_calibration
 from spinney.report.page.charts.confusion import (
-    commonest_confusions,
     draw_confusion,
     hardest_classes,
+    most_frequent_confusions,
 )
 from spinney.report.page.charts.contributions import draw_contributions, draw_explained
 from spinney.report.page.charts.curves import KEYED, draw_curves, order_curves
@@ -21,7 +21,7 @@ from spinney.report.page.charts.importances import draw_importances
 from spinney.report.page.charts.learning import draw_learning_curves, last_steps
 from spinney.report.page.charts.residuals import draw_histogram, draw_predicted
 from spinney.report.page.charts.svg import drawable, plain, short
-from spinney.report.page.numbers import Measure
+from spinney.report.page.numbers import MeasureFormat
 from spinney.report.page.predictions import prediction_tables
 
 __all__ = ["Figure", "make_sections"]
@@ -30,7 +30,7 @@ LISTED_CONFUSIONS = 8
 
 
 class Figure(NamedTuple):
-    """A drawing with its heading, and a line below it."""
+    """A chart with its heading, caption and legend (`key`)."""
 
     heading: str
     drawing: Markup
@@ -39,8 +39,8 @@ class Figure(NamedTuple):
     more: str = ""
 
 
-def make_sections(evidence: Evidence, measure: Measure) -> dict[str, Any]:
-    """Return everything drawn, by the names the templates use."""
+def make_sections(evidence: Evidence, measure: MeasureFormat) -> dict[str, Any]:
+    """Return the variables of the templates."""
     target = evidence.target
     histogram = target.histogram
     confusion = evidence.confusion
@@ -56,7 +56,7 @@ def make_sections(evidence: Evidence, measure: Measure) -> dict[str, Any]:
         "learning": draw_learning_curves(evidence.learning_curves, measure),
         "last_steps": last_steps(evidence.learning_curves, measure),
         "confusion_drawing": draw_confusion(hardest_classes(confusion)) if confusion else None,
-        "confusions": commonest_confusions(confusion, LISTED_CONFUSIONS) if confusion else [],
+        "confusions": most_frequent_confusions(confusion, LISTED_CONFUSIONS) if confusion else [],
         "n_confused": len(hardest_classes(confusion).classes) if confusion else 0,
         "calibrations": _calibrations(evidence),
         "curves": [
@@ -108,15 +108,15 @@ def _curves(curves: list[Curve], heading: str, *, precision: bool) -> Figure | N
         (plain(curve.model if by_model else curve.about), _area(curve)) for curve in ordered[:KEYED]
     )
     if by_model:
-        caption = f"area under the curve, telling {plain(curves[0].about)} from the rest"
+        caption = f"area under the curve, {plain(curves[0].about)} against the rest"
     else:
         caption = f"area under the curve of {plain(curves[0].model)}, each class against the rest"
     rest = ordered[KEYED:]
     more = ""
     if rest:
         more = (
-            f"The {len(ordered[:KEYED])} hardest classes; the other {len(rest)}, in grey, have "
-            f"areas from {_area(rest[0])} to {_area(rest[-1])}."
+            f"The {len(ordered[:KEYED])} classes with the smallest areas; the other {len(rest)}, "
+            f"in grey, have areas from {_area(rest[0])} to {_area(rest[-1])}."
         )
     return Figure(heading, drawing, caption, key, more)
 
@@ -131,8 +131,8 @@ def _importances(evidence: Evidence) -> list[Figure]:
         in_percent = importances.measure == "error"
         unit = ", percentage points" if in_percent else ""
         name = "RMSE" if importances.measure == "rmse" else plain(importances.measure)
-        words = f"{name} gets worse by{unit}"
-        drawing = draw_importances(importances, 100.0 if in_percent else 1.0, words)
+        axis_label = f"{name} gets worse by{unit}"
+        drawing = draw_importances(importances, 100.0 if in_percent else 1.0, axis_label)
         if drawing is not None:
             figures.append(Figure(plain(importances.model), drawing))
     return figures
@@ -162,12 +162,12 @@ def _explained(evidence: Evidence) -> list[Figure]:
 
 
 def _outcome(row: PredictedRow) -> str:
-    """Say what was predicted, how surely, and what was true."""
-    said = f"predicted {short(row.predicted, 150)}"
+    """Return one line with the prediction, its interval or set, and the actual value."""
+    text = f"predicted {short(row.predicted, 150)}"
     if row.probability is not None and drawable(row.probability):
-        said += f" with {numbers.share(row.probability)}"
+        text += f" with probability {numbers.share(row.probability)}"
     if row.low is not None and row.high is not None:
-        said += f", interval {numbers.value(row.low)} … {numbers.value(row.high)}"
+        text += f", interval {numbers.value(row.low)} … {numbers.value(row.high)}"
     elif row.prediction_set:
-        said += ", set of " + short(", ".join(plain(name) for name in row.prediction_set), 150)
-    return f"{said}; actual {short(row.actual, 150)}"
+        text += ", set of " + short(", ".join(plain(name) for name in row.prediction_set), 150)
+    return f"{text}; actual {short(row.actual, 150)}"

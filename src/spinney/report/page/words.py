@@ -1,4 +1,4 @@
-"""Words of others on the page: names of columns, classes and models, whatever is in them."""
+"""Names of columns, classes and models as HTML; they may contain any character."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from markupsafe import Markup
 
 from spinney.report.page.charts.svg import is_control, plain
 
-__all__ = ["clip", "listing", "model_name", "word"]
+__all__ = ["clip", "listing", "model_name", "name_html"]
 
-LONGEST = 72  # characters of a name that are shown; the rest is under the pointer
+LONGEST = 72  # characters of a name; the tooltip has the whole name
 
 
 def clip(text: str, most: int = LONGEST) -> str:
-    """Return the text in one line, cut where it is very long."""
+    """Return the text in one line, truncated to `most` characters."""
     text = plain(text)
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
-def word(text: str, most: int = LONGEST, kind: str = "long") -> Markup:
-    """Return the text in an element of its own, so that its direction changes nothing around it."""
+def name_html(text: str, most: int = LONGEST, kind: str = "long") -> Markup:
+    """Return the text in a <bdi> element, which isolates its writing direction."""
     whole, shown = plain(text), clip(text, most)
     if shown == whole:
         return Markup('<bdi class="{}">{}</bdi>').format(kind, shown)
@@ -26,10 +26,10 @@ def word(text: str, most: int = LONGEST, kind: str = "long") -> Markup:
 
 
 def listing(code: str) -> str:
-    """Return lines of a program without what cannot be written, or would hide what they do."""
+    """Return source code without control characters, which could hide parts of it."""
     return "".join(char for char in code if char in "\n\t" or not is_control(char))
 
 
 def model_name(name: str) -> Markup:
-    """Return the name of a model as it is typed."""
-    return word(name, 48, "model")
+    """Return the name of a model in the style of code."""
+    return name_html(name, 48, "model")

@@ -1,3 +1,3 @@
-"""Charts of a report: each a function from evidence to SVG, None if there is nothing to draw."""
+"""Charts of a report: functions from evidence to SVG, or to None if there is no data."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Axes: where a number lies on a chart, and which round numbers are written beside it."""
+"""Axes of charts: coordinates of values, and ticks at round numbers."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from dataclasses import dataclass
 
 from spinney.report.page.charts.svg import drawable
 
-_SMALLEST_STEP = 1e-300  # below it numbers lose their digits
+_SMALLEST_STEP = 1e-300  # smaller steps are subnormal and lose digits
 
 __all__ = ["Axis", "number_text", "padded", "round_steps", "short_exponent"]
 
-# Unit, letter, the largest number and the gap from which on it is used.
+# Unit and its letter; the smallest maximum and the smallest gap between ticks to use it.
 UNITS = (
     (1e12, "T", 1e12, 1e11),
     (1e9, "G", 1e9, 1e8),
     (1e6, "M", 1e6, 1e5),
     (1e3, "k", 1e4, 500.0),
 )
-LOG_SPAN = 8.0  # sizes that differ by this factor are shown on a logarithmic axis
+LOG_SPAN = 8.0  # a ratio of maximum to minimum from which an axis is logarithmic
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Numbers from `low` to `high` laid out from `start` to `end`."""
+    """A map of values from `low` to `high` to coordinates from `start` to `end`."""
 
     low: float
     high: float
@@ -33,7 +33,7 @@ class Axis:
     logarithmic: bool = False
 
     def at(self, value: float) -> float:
-        """Return where a number lies; beyond the ends, the nearer end."""
+        """Return the coordinate of a value; values beyond an end get that end."""
         low, high, value = self.low, self.high, min(max(value, self.low), self.high)
         if self.logarithmic:
             low, high, value = math.log(low), math.log(high), math.log(value)
@@ -41,7 +41,7 @@ class Axis:
         return self.start + share * (self.end - self.start)
 
     def ticks(self, at_most: int) -> list[tuple[float, str]]:
-        """Return round numbers on the axis, with how they are written."""
+        """Return round numbers on the axis with their labels."""
         if self.logarithmic:
             return _log_ticks(self.low, self.high, at_most)
         steps = round_steps(self.low, self.high, at_most)
@@ -53,14 +53,14 @@ class Axis:
 def padded(
     values: Iterable[float], margin: float = 0.05, *, around_zero: bool = False
 ) -> tuple[float, float]:
-    """Return ends of an axis that show the values with some room; (0, 1) if there is none."""
+    """Return the ends of an axis for the values with a margin; (0, 1) without values."""
     kept = [value for value in values if drawable(value)]
     if not kept:
         return 0.0, 1.0
     low, high = min(kept), max(kept)
     if around_zero:
         low, high = min(low, 0.0), max(high, 0.0)
-    # So wide that single steps of it can be told apart in floating point.
+    # Wide enough for distinct floating-point numbers along the axis.
     least = max(abs(low), abs(high)) * 1e-9
     if high - low <= least:
         room = max(abs(low) * 0.05, least, 1e-290) if low else 1.0
@@ -81,7 +81,7 @@ def round_steps(low: float, high: float, at_most: int) -> list[float]:
         step = factor * power
         if step <= 0 or not math.isfinite(step):
             return [low, high]
-        # A hair's breadth of tolerance, so that rounding does not lose an end.
+        # The tolerance keeps an end that rounding has moved.
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
         if last - first < at_most:
             return [number * step for number in range(first, last + 1)] or [low]
@@ -105,7 +105,7 @@ def _log_ticks(low: float, high: float, at_most: int) -> list[tuple[float, str]]
 
 
 def number_text(value: float, gap: float, largest: float) -> str:
-    """Write a number so that it differs from another a `gap` away, in the unit of the largest."""
+    """Format a tick with the digits that a `gap` needs, in the unit of the largest."""
     if abs(value) < gap * 1e-6:
         return "0"
     if largest >= 1e15 or (largest < 1e-3 and gap < 1e-4):
@@ -123,6 +123,6 @@ def _decimal(value: float, gap: float) -> str:
 
 
 def short_exponent(written: str) -> str:
-    """Write 1e+06 as 1e6 and -1e-05 as −1e−5."""
+    """Format 1e+06 as 1e6 and -1e-05 as −1e−5."""
     mantissa, mark, exponent = written.partition("e")
     return f"{mantissa}{mark}{int(exponent) if exponent else ''}".replace("-", "−")

@@ -1,4 +1,4 @@
-"""How far columns moved predictions: a swarm of rows for each column, and bars for single rows."""
+"""Contributions of columns: a swarm of rows per column, and bars for single rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spinney.report.page.charts.svg import (
     coordinate,
     drawable,
     label,
-    picture,
+    make_svg,
     plain,
     polyline,
     short,
@@ -28,7 +28,7 @@ __all__ = ["draw_contributions", "draw_explained"]
 WIDTH = 384.0
 NAME_ROOM = 0.38 * WIDTH
 ROW, TOP, FOOT = 25.0, 26.0, 36.0
-DOT = 2.9  # as wide as the style draws a dot
+DOT = 2.9  # width of a dot; the stroke width in style.css
 BAR_ROW = 20.0
 COLOURS = 4  # from low to high values
 
@@ -36,12 +36,12 @@ COLOURS = 4  # from low to high values
 def draw_contributions(contributions: Contributions) -> Markup | None:
     """Draw the rows of each column as dots, blue for low values of the column, orange for high."""
     kept = [
-        (column, mean, amounts, places)
-        for column, mean, amounts, places in zip(
+        (column, mean, amounts, ranks)
+        for column, mean, amounts, ranks in zip(
             contributions.columns,
             contributions.means,
             contributions.amounts,
-            contributions.places,
+            contributions.ranks,
             strict=False,
         )
         if drawable(mean) and any(drawable(amount) for amount in amounts)
@@ -55,29 +55,31 @@ def draw_contributions(contributions: Contributions) -> Markup | None:
     axis = Axis(*padded(every, around_zero=True), left, right)
     base = TOP + ROW * len(kept)
     coloured = not contributions.by_row and any(
-        p is not None for _, _, _, places in kept for p in places
+        p is not None for _, _, _, ranks in kept for p in ranks
     )
     parts = _scale(axis, TOP - 4, base)
     parts.append(label(WIDTH, 12, "mean", class_="tick", text_anchor="end"))
     if coloured:
         parts += _key(left)
-    for number, (column, mean, amounts, places) in enumerate(kept):
+    for number, (column, mean, amounts, ranks) in enumerate(kept):
         y = TOP + ROW * (number + 0.5)
         parts.append(
             label(left - 10, y + 3.6, column, room=NAME_ROOM, class_="name", text_anchor="end")
         )
-        parts += _swarm(axis, y, amounts, places if coloured else [None] * len(amounts))
+        parts += _swarm(axis, y, amounts, ranks if coloured else [None] * len(amounts))
         title = f"{plain(column)}: {value(mean)} on average"
         text = label(WIDTH, y + 3.6, texts[number], class_="name", text_anchor="end")
         parts.append(tag("g", tag("title", title), text))
-    words = f"moves the {plain(contributions.about)} by"
-    parts.append(label(right, base + 30, words, room=right, class_="words", text_anchor="end"))
-    about = f"Amounts by which columns moved predictions of {plain(contributions.model)}"
-    return picture(WIDTH, base + FOOT, about, *parts)
+    axis_label = f"contribution to the {plain(contributions.about)}"
+    parts.append(
+        label(right, base + 30, axis_label, room=right, class_="axis-label", text_anchor="end")
+    )
+    about = f"Contributions of columns to predictions of {plain(contributions.model)}"
+    return make_svg(WIDTH, base + FOOT, about, *parts)
 
 
 def draw_explained(row: ExplainedRow, about: str) -> Markup | None:
-    """Draw how a row's answer comes about, from what is said of any row, column by column."""
+    """Draw a waterfall chart from the mean output to the output of the row."""
     steps = [(_named(column, cell), amount) for column, cell, amount in row.parts]
     whole = [f"{plain(column)} = {plain(cell)}" for column, cell, _ in row.parts]
     if row.n_rest:
@@ -89,8 +91,8 @@ def draw_explained(row: ExplainedRow, about: str) -> Markup | None:
         levels.append(levels[-1] + amount)
     if not all(drawable(level) for level in levels):
         return None
-    names = ["any row", *(name for name, _ in steps), "this row"]
-    texts = [value(row.base), *(_signed(amount) for _, amount in steps), value(row.answer)]
+    names = ["mean", *(name for name, _ in steps), "this row"]
+    texts = [value(row.base), *(_signed(amount) for _, amount in steps), value(row.output)]
     left = max(width_of(short(name, NAME_ROOM)) for name in names) + 12
     right = WIDTH - max(width_of(text) for text in texts) - 12
     axis = Axis(*padded(levels), left, right)
@@ -114,11 +116,13 @@ def draw_explained(row: ExplainedRow, about: str) -> Markup | None:
         else:
             x = axis.at(levels[0] if number == 0 else levels[-1])
             parts.append(tag("circle", cx=x, cy=y, r=3.8, class_="dot s1"))
-        if number:  # from where the row above has ended
+        if number:  # a connection to the end of the bar above
             x = axis.at(levels[min(number, len(levels)) - 1])
             parts.append(polyline([(x, y - BAR_ROW / 2 - 4), (x, y - 5.5)], class_="axis"))
-    parts.append(label(right, base + 30, about, room=right, class_="words", text_anchor="end"))
-    return picture(WIDTH, base + FOOT, f"Why row {row.prediction.row} is predicted so", *parts)
+    parts.append(label(right, base + 30, about, room=right, class_="axis-label", text_anchor="end"))
+    return make_svg(
+        WIDTH, base + FOOT, f"Contributions to the prediction of row {row.prediction.row}", *parts
+    )
 
 
 def _scale(axis: Axis, top: float, base: float, *, zero: bool = True) -> list[Markup]:
@@ -133,7 +137,7 @@ def _scale(axis: Axis, top: float, base: float, *, zero: bool = True) -> list[Ma
 
 
 def _key(left: float) -> list[Markup]:
-    """Draw what the colours mean."""
+    """Draw the legend of the colours."""
     parts = [label(left, 12, "low", class_="tick")]
     x = left + width_of("low") + 8
     for colour in range(1, COLOURS + 1):
@@ -144,13 +148,13 @@ def _key(left: float) -> list[Markup]:
     return parts
 
 
-def _swarm(axis: Axis, y: float, amounts: list[float], places: list[float | None]) -> list[Markup]:
-    """Put dots side by side, above and below each other where they would hide one another."""
+def _swarm(axis: Axis, y: float, amounts: list[float], ranks: list[float | None]) -> list[Markup]:
+    """Draw dots at their values; stack dots that would overlap."""
     piles: dict[int, list[tuple[float, int]]] = defaultdict(list)
-    for amount, place in zip(amounts, places, strict=True):
+    for amount, rank in zip(amounts, ranks, strict=True):
         if drawable(amount):
             x = axis.at(amount)
-            colour = 0 if place is None else 1 + min(int(place * COLOURS), COLOURS - 1)
+            colour = 0 if rank is None else 1 + min(int(rank * COLOURS), COLOURS - 1)
             piles[round(x / DOT)].append((x, colour))
     if not piles:
         return []
@@ -158,7 +162,7 @@ def _swarm(axis: Axis, y: float, amounts: list[float], places: list[float | None
     step = min(DOT * 0.9, (ROW / 2 - DOT / 2 - 1) / max(math.ceil((tallest - 1) / 2), 1))
     dots: dict[int, str] = defaultdict(str)
     for pile in piles.values():
-        # Colours together, so that one does not hide in the other.
+        # Sorted by colour, so that a rare colour stays visible.
         for number, (x, colour) in enumerate(sorted(pile, key=lambda dot: dot[1])):
             away = step * math.ceil(number / 2) * (1 if number % 2 else -1)
             dots[colour] += f"M{coordinate(x)} {coordinate(y + away)}h0"
@@ -166,7 +170,7 @@ def _swarm(axis: Axis, y: float, amounts: list[float], places: list[float | None
 
 
 def _named(column: str, cell: str) -> str:
-    """Write a column and its value such that both can be read, where both are long."""
+    """Return "column = value", with both truncated if they are long."""
     cell = short(cell, 0.4 * NAME_ROOM)
     return f"{short(column, NAME_ROOM - width_of(f' = {cell}') - 2)} = {cell}"
 

@@ -1,4 +1,4 @@
-"""ROC and precision over recall, several curves in one chart."""
+"""ROC and precision–recall charts with several curves."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from markupsafe import Markup
 
 from spinney.report.evidence import Curve
 from spinney.report.page.charts.frame import make_frame
-from spinney.report.page.charts.svg import drawable, picture, polyline, thin_out
+from spinney.report.page.charts.svg import drawable, make_svg, polyline, thin_out
 
 __all__ = ["KEYED", "draw_curves", "order_curves"]
 
 WIDTH, HEIGHT = 340.0, 310.0
-KEYED = 6  # colours and dashes that can be told apart
+KEYED = 6  # distinguishable colours and dashes
 
 
 def order_curves(curves: Sequence[Curve]) -> list[Curve]:
-    """Return the curves in the order of the key: the hardest class first where there are many."""
+    """Return the curves in the order of the legend: of many, smallest area first."""
     if len(curves) <= KEYED:
         return list(curves)
     return sorted(curves, key=lambda curve: curve.area if math.isfinite(curve.area) else -1.0)
 
 
 def draw_curves(curves: Sequence[Curve], *, precision: bool) -> Markup | None:
-    """Draw curves in the order given; from the seventh on they are a thin grey background."""
-    words = ("recall", "precision") if precision else ("false alarms", "found (recall)")
-    frame = make_frame(WIDTH, HEIGHT, (0.0, 1.0), (0.0, 1.0), *words)
+    """Draw curves in this order; from the seventh on, as a thin grey background."""
+    labels = ("recall", "precision") if precision else ("false positive rate", "true positive rate")
+    frame = make_frame((WIDTH, HEIGHT), (0.0, 1.0), (0.0, 1.0), *labels)
     drawn: list[Markup] = []
     for number, curve in enumerate(curves, 1):
         pairs = [
@@ -50,4 +50,4 @@ def draw_curves(curves: Sequence[Curve], *, precision: bool) -> Markup | None:
         guide = [polyline([(frame.x.start, height), (frame.x.end, height)], class_="guide")]
     about = "Precision over recall" if precision else "ROC curves"
     # The first curve lies on top of the others.
-    return picture(WIDTH, HEIGHT, about, frame.drawn, *guide, *reversed(drawn))
+    return make_svg(WIDTH, HEIGHT, about, frame.drawn, *guide, *reversed(drawn))

@@ -1,4 +1,4 @@
-"""Named dots with whiskers, one below the other: importances, and categories."""
+"""Dots or bars with names and whiskers: importances, and effects of categories."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from spinney.report.page.charts.axis import Axis, padded
 from spinney.report.page.charts.frame import fitting_ticks
-from spinney.report.page.charts.svg import label, picture, polyline, short, tag, width_of
+from spinney.report.page.charts.svg import label, make_svg, polyline, short, tag, width_of
 
 __all__ = ["NamedDot", "draw_dots"]
 
@@ -18,9 +18,9 @@ ROW, TOP, FOOT = 19.0, 6.0, 34.0
 
 @dataclass(frozen=True)
 class NamedDot:
-    """A number with the ends of its whisker; `title` is shown under the pointer.
+    """A value with the ends of its whisker; `title` is its tooltip.
 
-    `other` is a second number, drawn as a ring.
+    `other` is a second value, drawn as a ring.
     """
 
     name: str
@@ -33,14 +33,14 @@ class NamedDot:
 
 def draw_dots(
     dots: Sequence[NamedDot],
-    words: str,
+    axis_label: str,
     about: str,
     *,
     bars: bool = False,
     ends: tuple[float, float] | None = None,
     width: float = 360.0,
 ) -> Markup | None:
-    """Draw the dots; with `bars` each is the end of a bar from zero."""
+    """Draw the dots, or, with `bars`, bars that start at zero."""
     if not dots:
         return None
     name_room = 0.43 * width
@@ -58,7 +58,9 @@ def draw_dots(
     if bars:
         zero = axis.at(0.0)
         parts.append(polyline([(zero, TOP), (zero, base)], class_="axis"))
-    parts.append(label(width, base + 30, words, room=width, class_="words", text_anchor="end"))
+    parts.append(
+        label(width, base + 30, axis_label, room=width, class_="axis-label", text_anchor="end")
+    )
     for number, dot in enumerate(dots):
         y = TOP + ROW * (number + 0.5)
         x, low, high = axis.at(dot.middle), axis.at(dot.low), axis.at(dot.high)
@@ -79,4 +81,4 @@ def draw_dots(
             label(left - 8, y + 3.6, dot.name, room=name_room, class_="name", text_anchor="end")
         )
         parts.append(tag("g", *marks))
-    return picture(width, base + FOOT, about, *parts)
+    return make_svg(width, base + FOOT, about, *parts)

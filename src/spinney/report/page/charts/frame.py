@@ -1,4 +1,4 @@
-"""The frame of a chart: its two axes, with ticks and what they are about."""
+"""The frame of a chart: two axes with ticks and labels."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from spinney.report.page.charts.svg import TEXT, label, tag, width_of
 
 __all__ = ["Frame", "make_frame"]
 
-TOP, FOOT, RIGHT = 22.0, 36.0, 12.0  # room for the words of the axes
+TOP, FOOT, RIGHT = 22.0, 36.0, 12.0  # margins for the axis labels
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A horizontal and a vertical axis; `drawn` is what they look like."""
+    """A horizontal and a vertical axis; `drawn` is their SVG."""
 
     x: Axis
     y: Axis
@@ -26,17 +26,17 @@ class Frame:
 
 
 def make_frame(
-    width: float,
-    height: float,
+    size: tuple[float, float],
     x_ends: tuple[float, float],
     y_ends: tuple[float, float],
-    x_words: str,
-    y_words: str,
+    x_label: str,
+    y_label: str,
     *,
     right: float = RIGHT,
     logarithmic: bool = False,
 ) -> Frame:
-    """Lay out a chart; `right` is the room that is left for names beside it."""
+    """Return the axes of a chart of this size; `right` is the margin on the right."""
+    width, height = size
     y = Axis(*y_ends, height - FOOT, TOP)
     y_ticks = y.ticks(6)
     left = max((width_of(text) for _, text in y_ticks), default=0.0) + 10
@@ -44,32 +44,32 @@ def make_frame(
     x = Axis(*x_ends, left, width - right, logarithmic)
     parts = []
     for value, text in y_ticks:
-        place = y.at(value)
-        parts.append(tag("line", x1=left, x2=x.end, y1=place, y2=place, class_="grid"))
-        parts.append(label(left - 6, place + 3.5, text, class_="tick", text_anchor="end"))
+        at = y.at(value)
+        parts.append(tag("line", x1=left, x2=x.end, y1=at, y2=at, class_="grid"))
+        parts.append(label(left - 6, at + 3.5, text, class_="tick", text_anchor="end"))
     base = y.start
     parts.append(tag("line", x1=left, x2=x.end, y1=base, y2=base, class_="axis"))
     for value, text in fitting_ticks(x, width):
-        place = x.at(value)
-        parts.append(tag("line", x1=place, x2=place, y1=base, y2=base + 4, class_="axis"))
-        parts.append(label(place, base + 15, text, class_="tick", text_anchor="middle"))
-    parts.append(label(0, 10, y_words, room=width, class_="words"))
-    if x_words:
+        at = x.at(value)
+        parts.append(tag("line", x1=at, x2=at, y1=base, y2=base + 4, class_="axis"))
+        parts.append(label(at, base + 15, text, class_="tick", text_anchor="middle"))
+    parts.append(label(0, 10, y_label, room=width, class_="axis-label"))
+    if x_label:
         parts.append(
-            label(x.end, base + 30, x_words, room=width, class_="words", text_anchor="end")
+            label(x.end, base + 30, x_label, room=width, class_="axis-label", text_anchor="end")
         )
     return Frame(x, y, Markup("").join(parts))
 
 
 def fitting_ticks(axis: Axis, width: float, size: float = TEXT) -> Sequence[tuple[float, str]]:
-    """Return as many ticks as can stand side by side, inside the chart."""
+    """Return as many ticks as fit without overlap."""
     ticks: list[tuple[float, str]] = []
     for at_most in range(7, 1, -1):
         ticks = axis.ticks(at_most)
-        places = [(axis.at(value), width_of(text, size) / 2) for value, text in ticks]
+        centres = [(axis.at(value), width_of(text, size) / 2) for value, text in ticks]
         clear = all(
-            before + half + 6 <= place - other
-            for (before, half), (place, other) in itertools.pairwise(places)
+            before + half + 6 <= after - other
+            for (before, half), (after, other) in itertools.pairwise(centres)
         )
         if clear:
             break

@@ -1,10 +1,10 @@
-"""Importances: how much worse a model does without a column."""
+"""Bar charts of permutation importances."""
 
 from __future__ import annotations
 
 from markupsafe import Markup
 
-from spinney.report.evidence import Importances
+from spinney.report.evidence import ColumnImportances
 from spinney.report.page.charts.dots import NamedDot, draw_dots
 from spinney.report.page.charts.svg import drawable, plain
 from spinney.report.page.numbers import value
@@ -14,7 +14,9 @@ __all__ = ["MOST_COLUMNS", "draw_importances"]
 MOST_COLUMNS = 20
 
 
-def draw_importances(importances: Importances, scale: float, words: str) -> Markup | None:
+def draw_importances(
+    importances: ColumnImportances, scale: float, axis_label: str
+) -> Markup | None:
     """Draw a bar with a whisker of one standard error for the most important columns."""
     dots = []
     for column, mean, se in zip(
@@ -29,4 +31,4 @@ def draw_importances(importances: Importances, scale: float, words: str) -> Mark
         if len(dots) == MOST_COLUMNS:
             break
     about = f"Importances of {plain(importances.model)}"
-    return draw_dots(dots, words, about, bars=True)
+    return draw_dots(dots, axis_label, about, bars=True)

@@ -1,4 +1,4 @@
-"""Learning curves: the measure by the number of rows learned from."""
+"""Learning curves: the metric by the number of training rows."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from spinney.report.page.charts.frame import TOP, make_frame
 from spinney.report.page.charts.svg import (
     drawable,
     label,
-    picture,
+    make_svg,
     plain,
     polyline,
     short,
     tag,
     width_of,
 )
-from spinney.report.page.numbers import Measure
+from spinney.report.page.numbers import MeasureFormat
 
 __all__ = ["LastStep", "draw_learning_curves", "last_steps"]
 
 WIDTH, HEIGHT = 400.0, 260.0
 NAME_ROOM, NAME_STEP = 126.0, 13.0
-MOST = 6  # colours and dashes that can be told apart
+MOST = 6  # distinguishable colours and dashes
 
 
 class LastStep(NamedTuple):
-    """How the measure changed as the last rows were added."""
+    """The change of the metric between the last two points of a learning curve."""
 
     model: str
     rows: str
     change: str
 
 
-def draw_learning_curves(curves: Sequence[LearningCurve], measure: Measure) -> Markup | None:
-    """Draw the curves with a band of one standard error, each with its name at its end."""
+def draw_learning_curves(curves: Sequence[LearningCurve], measure: MeasureFormat) -> Markup | None:
+    """Draw the curves with bands of one standard error and names at their ends."""
     shown = [(curve.model, _points(curve, measure)) for curve in curves[:MOST]]
     shown = [(model, points) for model, points in shown if points]
     if not shown:
@@ -50,38 +50,38 @@ def draw_learning_curves(curves: Sequence[LearningCurve], measure: Measure) -> M
     right = max(width_of(name) for name in names) + 20
     x_ends = (min(sizes), max(sizes)) if max(sizes) > min(sizes) else padded(sizes)
     frame = make_frame(
-        WIDTH, HEIGHT, x_ends, padded(ends), "rows learned from", measure.words,
+        (WIDTH, HEIGHT), x_ends, padded(ends), "training rows", measure.heading,
         right=right, logarithmic=True,
     )  # fmt: skip
     bands, lines = [], []
     ends_at: list[tuple[float, float]] = []
     for number, (model, points) in enumerate(shown, 1):
-        places = [(frame.x.at(size), frame.y.at(mean)) for size, mean, _ in points]
+        dots = [(frame.x.at(size), frame.y.at(mean)) for size, mean, _ in points]
         upper = [(frame.x.at(size), frame.y.at(mean + se)) for size, mean, se in points]
         lower = [(frame.x.at(size), frame.y.at(mean - se)) for size, mean, se in points]
         if len(points) > 1 and any(se > 0 for _, _, se in points):
             bands.append(polyline([*upper, *reversed(lower)], class_=f"band s{number}"))
         if len(points) > 1:
-            lines.append(polyline(places, class_=f"line s{number}"))
-        for (x, y), (size, mean, _) in zip(places, points, strict=True):
+            lines.append(polyline(dots, class_=f"line s{number}"))
+        for (x, y), (size, mean, _) in zip(dots, points, strict=True):
             title = f"{plain(model)}, {size:,} rows: {measure.number(mean / measure.scale)}"
             lines.append(
                 tag("circle", tag("title", title), cx=x, cy=y, r=2.6, class_=f"dot s{number}")
             )
-        ends_at.append(places[-1])
+        ends_at.append(dots[-1])
     names_at = spread([y for _, y in ends_at], NAME_STEP)
-    for number, ((model, _), (x, y), place) in enumerate(
+    for number, ((model, _), (x, y), name_y) in enumerate(
         zip(shown, ends_at, names_at, strict=True), 1
     ):
         left = frame.x.end + 14
-        lines.append(polyline([(x, y), (left - 3, place)], class_=f"leader s{number}"))
-        lines.append(label(left, place + 3.5, model, room=NAME_ROOM, class_=f"name s{number}"))
+        lines.append(polyline([(x, y), (left - 3, name_y)], class_=f"leader s{number}"))
+        lines.append(label(left, name_y + 3.5, model, room=NAME_ROOM, class_=f"name s{number}"))
     about = "Learning curves of " + ", ".join(plain(model) for model, _ in shown)
-    return picture(WIDTH, HEIGHT, about, frame.drawn, *bands, *lines)
+    return make_svg(WIDTH, HEIGHT, about, frame.drawn, *bands, *lines)
 
 
-def last_steps(curves: Sequence[LearningCurve], measure: Measure) -> list[LastStep]:
-    """Return what the last rows brought to each model that is drawn."""
+def last_steps(curves: Sequence[LearningCurve], measure: MeasureFormat) -> list[LastStep]:
+    """Return the last change of the metric for each model in the chart."""
     steps = []
     for curve in curves[:MOST]:
         points = _points(curve, measure)
@@ -96,7 +96,7 @@ def last_steps(curves: Sequence[LearningCurve], measure: Measure) -> list[LastSt
     return steps
 
 
-def _points(curve: LearningCurve, measure: Measure) -> list[tuple[int, float, float]]:
+def _points(curve: LearningCurve, measure: MeasureFormat) -> list[tuple[int, float, float]]:
     points = []
     for size, mean, se in sorted(zip(curve.sizes, curve.means, curve.ses, strict=True)):
         if size > 0 and drawable(mean * measure.scale):
@@ -106,13 +106,13 @@ def _points(curve: LearningCurve, measure: Measure) -> list[tuple[int, float, fl
 
 
 def spread(heights: Sequence[float], step: float) -> list[float]:
-    """Move places apart until they are a step away from each other, and none far from its own."""
+    """Move heights apart until neighbours differ by `step`, as little as possible."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
-    places = list(heights)
+    moved = list(heights)
     for before, after in itertools.pairwise(order):
-        places[after] = max(places[after], places[before] + step)
+        moved[after] = max(moved[after], moved[before] + step)
     limit = HEIGHT - 40.0
     for after in reversed(order):
-        places[after] = min(places[after], limit)
-        limit = places[after] - step
-    return [max(place, TOP - 4) for place in places]
+        moved[after] = min(moved[after], limit)
+        limit = moved[after] - step
+    return [max(height, TOP - 4) for height in moved]

@@ -1,13 +1,13 @@
-"""Residuals: predictions against the truth, and how far they are off."""
+"""Predicted against actual values, and histograms of residuals."""
 
 from __future__ import annotations
 
 from markupsafe import Markup
 
-from spinney.report.evidence import Histogram, Residuals
+from spinney.report.evidence import Histogram, ResidualSummary
 from spinney.report.page.charts.axis import padded
 from spinney.report.page.charts.frame import make_frame
-from spinney.report.page.charts.svg import coordinate, drawable, picture, plain, polyline, tag
+from spinney.report.page.charts.svg import coordinate, drawable, make_svg, plain, polyline, tag
 from spinney.report.page.numbers import value
 
 __all__ = ["draw_histogram", "draw_predicted"]
@@ -16,7 +16,7 @@ WIDTH, HEIGHT = 340.0, 290.0
 CLOUDS = 12
 
 
-def draw_predicted(residuals: Residuals) -> Markup | None:
+def draw_predicted(residuals: ResidualSummary) -> Markup | None:
     """Draw a dot for each row; on the diagonal the prediction is right."""
     pairs = [
         (predicted, actual)
@@ -26,10 +26,10 @@ def draw_predicted(residuals: Residuals) -> Markup | None:
     if not pairs:
         return None
     ends = padded([number for pair in pairs for number in pair], 0.03)
-    frame = make_frame(WIDTH, HEIGHT, ends, ends, "predicted", "actual")
+    frame = make_frame((WIDTH, HEIGHT), ends, ends, "predicted", "actual")
     diagonal = [(frame.x.start, frame.y.start), (frame.x.end, frame.y.end)]
-    # A few paths of many dots: an element for each dot would make the page heavy, and in a single
-    # path dots that lie on each other would not be darker.
+    # A few paths of many dots: an element for each dot would make the page heavy, and in a
+    # single path dots that overlap would not be darker.
     clouds = []
     for first in range(min(CLOUDS, len(pairs))):
         dots = "".join(
@@ -37,8 +37,8 @@ def draw_predicted(residuals: Residuals) -> Markup | None:
             for predicted, actual in pairs[first::CLOUDS]
         )
         clouds.append(tag("path", d=dots, class_="cloud"))
-    about = f"Actual against predicted numbers of {plain(residuals.model)}, {len(pairs)} rows"
-    return picture(
+    about = f"Actual against predicted values of {plain(residuals.model)}, {len(pairs)} rows"
+    return make_svg(
         WIDTH,
         HEIGHT,
         about,
@@ -48,8 +48,8 @@ def draw_predicted(residuals: Residuals) -> Markup | None:
     )
 
 
-def draw_histogram(histogram: Histogram, words: str, *, zero: bool = False) -> Markup | None:
-    """Draw counts between edges; `zero` marks where nothing is off."""
+def draw_histogram(histogram: Histogram, axis_label: str, *, zero: bool = False) -> Markup | None:
+    """Draw counts between edges; `zero` marks a residual of zero."""
     bars = [
         (low, high, count)
         for low, high, count in zip(
@@ -61,7 +61,7 @@ def draw_histogram(histogram: Histogram, words: str, *, zero: bool = False) -> M
         return None
     ends = padded([edge for low, high, _ in bars for edge in (low, high)], 0.0)
     most = float(max(count for _, _, count in bars))
-    frame = make_frame(WIDTH, HEIGHT, ends, (0.0, most * 1.04), words, "rows")
+    frame = make_frame((WIDTH, HEIGHT), ends, (0.0, most * 1.04), axis_label, "rows")
     parts = []
     for low, high, count in bars:
         if count <= 0:
@@ -76,4 +76,4 @@ def draw_histogram(histogram: Histogram, words: str, *, zero: bool = False) -> M
     if zero and ends[0] < 0 < ends[1]:
         x = frame.x.at(0.0)
         parts.append(polyline([(x, frame.y.start), (x, frame.y.end)], class_="guide strong"))
-    return picture(WIDTH, HEIGHT, f"Histogram of {plain(words)}", frame.drawn, *parts)
+    return make_svg(WIDTH, HEIGHT, f"Histogram of {plain(axis_label)}", frame.drawn, *parts)

@@ -1,4 +1,4 @@
-"""Drawings as small as a word: histograms, shares and intervals inside of tables."""
+"""Small charts in the cells of tables: histograms, shares and intervals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from spinney.report.page.charts.axis import Axis
-from spinney.report.page.charts.svg import coordinate, drawable, picture, polyline, tag
+from spinney.report.page.charts.svg import coordinate, drawable, make_svg, polyline, tag
 
 __all__ = ["draw_interval", "draw_share", "draw_sparkline", "draw_whisker"]
 
@@ -17,7 +17,7 @@ INSET = 8.0
 
 
 def draw_sparkline(counts: Sequence[int], about: str, *, categories: bool = False) -> Markup | None:
-    """Draw counts as bars, side by side; those of categories stand apart."""
+    """Draw counts as bars; bars of categories have gaps between them."""
     counts = [max(0, count) for count in counts]
     if not any(counts):
         return None
@@ -25,25 +25,25 @@ def draw_sparkline(counts: Sequence[int], about: str, *, categories: bool = Fals
     gap = min(3.0 if categories else 1.0, step / 4)
     # One path for all bars: a page has hundreds of these drawings.
     bars = ""
-    for place, count in enumerate(counts):
+    for index, count in enumerate(counts):
         if count:
             height = coordinate(max(1.0, (SPARK_HEIGHT - 1) * count / most))
-            left, width = coordinate(place * step), coordinate(step - gap)
+            left, width = coordinate(index * step), coordinate(step - gap)
             bars += f"M{left} {coordinate(SPARK_HEIGHT)}v-{height}h{width}v{height}z"
     base = polyline([(0, SPARK_HEIGHT), (SPARK_WIDTH, SPARK_HEIGHT)], class_="axis")
     drawn = tag("path", d=bars, class_="bar")
-    return picture(SPARK_WIDTH, SPARK_HEIGHT, about, drawn, base, class_="spark")
+    return make_svg(SPARK_WIDTH, SPARK_HEIGHT, about, drawn, base, class_="spark")
 
 
 def draw_share(part: float, about: str) -> Markup:
     """Draw a share as a bar."""
     width = max(1.0, 160.0 * min(max(part, 0.0), 1.0)) if drawable(part) else 1.0
     bar = tag("rect", x=0.0, y=3.0, width=width, height=8.0, class_="bar")
-    return picture(160.0, 14.0, about, bar, class_="spark")
+    return make_svg(160.0, 14.0, about, bar, class_="spark")
 
 
 def draw_whisker(axis: Axis, mean: float, se: float, about: str, *, best: bool) -> Markup:
-    """Draw a score with one standard error; an arrow where it lies beyond the axis."""
+    """Draw a score with one standard error; an arrow if it is beyond the axis."""
     middle = WHISKER_HEIGHT / 2
     kind = "best" if best else "rest"
     if not axis.low <= mean <= axis.high:
@@ -55,18 +55,23 @@ def draw_whisker(axis: Axis, mean: float, se: float, about: str, *, best: bool) 
         body = [tag("circle", cx=axis.at(mean), cy=middle, r=4.0, class_=f"point {kind}")]
         if high > low:
             body.insert(0, polyline([(low, middle), (high, middle)], class_=f"whisker {kind}"))
-    return picture(WHISKER_WIDTH, WHISKER_HEIGHT, about, *body, class_="spark")
+    return make_svg(WHISKER_WIDTH, WHISKER_HEIGHT, about, *body, class_="spark")
 
 
 def draw_interval(
-    axis: Axis, low: float, high: float, predicted: float | None, actual: float | None, about: str
+    axis: Axis,
+    ends: tuple[float, float],
+    *,
+    predicted: float | None,
+    actual: float | None,
+    about: str,
 ) -> Markup:
-    """Draw an interval with the prediction as a dot and the truth as a stroke."""
+    """Draw an interval, the prediction as a dot and the actual value as a stroke."""
     middle = WHISKER_HEIGHT / 2
-    body = [polyline([(axis.at(low), middle), (axis.at(high), middle)], class_="interval")]
+    body = [polyline([(axis.at(end), middle) for end in ends], class_="interval")]
     if predicted is not None and drawable(predicted):
         body.append(tag("circle", cx=axis.at(predicted), cy=middle, r=3.5, class_="point best"))
     if actual is not None and drawable(actual):
         x = axis.at(actual)
         body.append(polyline([(x, 3), (x, WHISKER_HEIGHT - 3)], class_="truth"))
-    return picture(axis.end + INSET, WHISKER_HEIGHT, about, *body, class_="spark")
+    return make_svg(axis.end + INSET, WHISKER_HEIGHT, about, *body, class_="spark")

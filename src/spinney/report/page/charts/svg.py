@@ -17,7 +17,7 @@ __all__ = [
     "drawable",
     "is_control",
     "label",
-    "picture",
+    "make_svg",
     "plain",
     "polyline",
     "short",
@@ -27,14 +27,14 @@ __all__ = [
 ]
 
 TEXT = 10.5  # font size in every chart, in the units of its view box
-LARGEST = 1e300  # numbers beyond are not drawn: their differences would overflow
-TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-WIDE = 1.13  # the reader's font may be wider than the one that widths are known of
-LONGEST = 160  # characters of a label that are looked at when it is cut
+LARGEST = 1e300  # larger values are not drawn: their differences would overflow
+DIRECTION_MARKS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+WIDE = 1.13  # the browser's font may be wider than the font of `text_width`
+LONGEST = 160  # characters of a label that are considered before it is truncated
 
 
 def drawable(value: float | None) -> bool:
-    """Whether a number has a place on an axis."""
+    """Whether a value can be drawn: finite, and not too large."""
     return value is not None and math.isfinite(value) and abs(value) <= LARGEST
 
 
@@ -45,20 +45,20 @@ def plain(text: str) -> str:
 
 
 def is_control(char: str) -> bool:
-    """Whether a character has no place in a page.
+    """Whether a character must not occur in the page.
 
-    Surrogates cannot be written to a file; marks of direction would turn what stands after them.
+    Surrogates cannot be encoded; direction marks would reverse the text after them.
     """
-    return char in TURNING or unicodedata.category(char) in {"Cc", "Cs"}
+    return char in DIRECTION_MARKS or unicodedata.category(char) in {"Cc", "Cs"}
 
 
 def width_of(text: str, size: float = TEXT) -> float:
-    """Return about how wide a text is."""
+    """Return the approximate width of a text."""
     return WIDE * text_width(text[:LONGEST], size)
 
 
 def short(text: str, room: float, size: float = TEXT) -> str:
-    """Return the text in one line, cut where it is wider than the room."""
+    """Return the text in one line, truncated to the room."""
     text = plain(text)
     return fit_text(text[:LONGEST] + ("…" if len(text) > LONGEST else ""), room / WIDE, size)
 
@@ -81,7 +81,7 @@ def _attribute(value: object) -> str:
 
 
 def coordinate(value: float) -> str:
-    """Return a coordinate to a hundredth; a chart that asks for NaN is a mistake of ours."""
+    """Return a coordinate with two decimals; raise ValueError if it is not finite."""
     if not math.isfinite(value):
         raise ValueError(f"a coordinate must be finite, got {value}")
     written = f"{value:.2f}".rstrip("0").rstrip(".")
@@ -97,7 +97,7 @@ def label(
     size: float | None = None,
     **attributes: object,
 ) -> Markup:
-    """Return a text; cut to the room, it has the whole text as its title."""
+    """Return a text element; a text truncated to the room has a tooltip."""
     shown = text if room is None else short(text, room, size or TEXT)
     whole = plain(text) if room is not None else text
     title = [tag("title", whole)] if shown != whole else []
@@ -105,13 +105,13 @@ def label(
 
 
 def polyline(points: Iterable[tuple[float, float]], **attributes: object) -> Markup:
-    """Return a line through points."""
+    """Return a path through points."""
     path = "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in points)
     return tag("path", d=f"M{path}", **attributes)
 
 
 def thin_out(points: Sequence[tuple[float, float]], step: float) -> list[tuple[float, float]]:
-    """Leave out points less than a step away from the one before, but not the last."""
+    """Drop points less than a step from the point before, but keep the last point."""
     kept: list[tuple[float, float]] = []
     for point in points:
         if not kept or math.dist(kept[-1], point) >= step:
@@ -121,10 +121,10 @@ def thin_out(points: Sequence[tuple[float, float]], step: float) -> list[tuple[f
     return kept
 
 
-def picture(
+def make_svg(
     width: float, height: float, about: str, *body: object, class_: str = "chart"
 ) -> Markup:
-    """Return a whole drawing; `about` is what is read out in its place."""
+    """Return an <svg> element; `about` is its accessible name."""
     return tag(
         "svg",
         *body,
@@ -132,7 +132,7 @@ def picture(
         viewBox=f"0 0 {coordinate(width)} {coordinate(height)}",
         width=float(width),
         height=float(height),
-        # Larger than this, its words would be larger than those around it.
+        # A larger chart would have larger text than the page.
         style=f"max-width:{coordinate(1.25 * width)}px" if class_ == "chart" else None,
         role="img",
         aria_label=plain(about),
