@@ -138,7 +138,7 @@ def _check_boosted_trees(model: Any) -> None:
     """Refuse a booster whose parts contradict each other."""
     baseline = model.baseline
     if not isinstance(baseline, np.ndarray) or baseline.ndim != 1 or baseline.dtype != np.float64:
-        raise ValueError("a booster whose baseline is not a list of numbers")
+        raise ValueError("a booster whose baseline is not a float64 vector")
     if model.link not in LINKS:
         raise ValueError(f"a booster with an unknown link {model.link!r}")
     counts = (model.n_rounds, model.n_boosters, model.n_targets)

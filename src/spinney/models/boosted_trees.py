@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 _BLOCK_ROWS = 4096  # rows whose scores stay in the cache
 
-# From raw scores to predictions; the core's `RowScorer` knows all names but "constant".
+# From raw scores to predictions; the core's `RowScorer` supports all of these except "constant".
 LINKS = (
     "identity",
     "exponential",
@@ -140,7 +140,7 @@ class BoostedTrees(_Scores):
     n_boosters : int
         Number of boosters that were averaged.
     cover : {"rows", "weight", "unknown"}
-        What the sizes of nodes count. Only imported models have another value than "rows".
+        Unit of the node sizes. Only imported models have another value than "rows".
     """
 
     store: ForestStore

@@ -50,7 +50,7 @@ class ModelMethods:
 
         check_is_fitted(self)
         if "_model" not in vars(self):
-            raise TypeError(f"{type(self).__name__} has no model in one of Spinney's forms")
+            raise TypeError(f"{type(self).__name__} has no fitted model of a Spinney kind")
         return vars(self)["_model"]
 
     def replace_model(self, model: Any) -> None:
