@@ -148,7 +148,7 @@ def assert_same(a, b):
         return
     assert held.source == other.source
     np.testing.assert_array_equal(held.truth, other.truth)  # targets of -0 may be 0
-    for name in ("told", "scale", "weights", "rows"):
+    for name in ("predicted", "scale", "weights", "rows"):
         left, right = getattr(held, name), getattr(other, name)
         assert (left is None) == (right is None), name
         assert left is None or left.tobytes() == right.tobytes(), name

@@ -388,9 +388,9 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
 
     def _learn_groups(self, held: HeldOut, table: Table | None) -> HeldOut:
         self._group_scale: GroupScale | None = None
-        if table is None or held.quantiles or held.told.ndim > 1:
+        if table is None or held.quantiles or held.predicted.ndim > 1:
             return held
-        errors = np.abs(held.truth - held.told)
+        errors = np.abs(held.truth - held.predicted)
         sizes = errors if held.scale is None else errors / held.scale
         learned = learn_group_scale(table, self._model.schema, sizes)
         if learned is None:

@@ -130,7 +130,7 @@ class CalibratedClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         self._unit = unit_of_margins(self.estimator_, X)
         if isinstance(self.cv, str) and held is not None:
             self.source_ = held.source
-            shares, codes = held.told, held.truth
+            shares, codes = held.predicted, held.truth
             weights = held.weights
         elif isinstance(self.cv, str) and self.cv == "oob":
             raise ValueError(f"cv='oob': {type(self.estimator_).__name__} holds out no rows")

@@ -181,7 +181,7 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         table, self._schema = read_categories(X)
         if held.rows is None or not self._schema.has_categories:
             return
-        sizes = np.abs(held.truth - held.told)
+        sizes = np.abs(held.truth - held.predicted)
         fitted = learn_group_scale(table.take(held.rows), self._schema, sizes)
         if fitted is not None:
             self._group_scale, own = fitted
@@ -302,7 +302,7 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         low = math.floor((n + 1) * tail + _ROUNDING)
         if low < 1:
             return ends
-        errors, fold = held.truth - held.told, self._fold_of[chosen]
+        errors, fold = held.truth - held.predicted, self._fold_of[chosen]
         if held.scale is not None:
             errors = errors / held.scale
         step = max(1, _PAIRS // max(n, 1))

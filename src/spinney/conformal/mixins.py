@@ -49,7 +49,7 @@ class HeldOut:
         The origin of the rows, for reports: "rows out of the bag".
     truth : ndarray of shape (n_rows,) or (n_rows, n_outputs)
         Their targets; classes as codes.
-    told : ndarray
+    predicted : ndarray
         Predictions of the shape of `truth`; quantiles (n_rows, n_levels) with `quantiles`;
         probabilities (n_rows, n_classes) of a classifier.
     scale : ndarray of the shape of `truth`, or None
@@ -57,7 +57,7 @@ class HeldOut:
     weights : ndarray of shape (n_rows,) or None
         Weights of the rows.
     quantiles : bool
-        Whether `told` has quantiles, the lowest first.
+        Whether `predicted` has quantiles, the lowest first.
     rows : ndarray of shape (n_rows,) or None
         Their indexes among the training rows, or None if unknown.
     categories : RowCategories or None
@@ -66,19 +66,25 @@ class HeldOut:
 
     source: str
     truth: NDArray[Any]
-    told: NDArray[np.float64]
+    predicted: NDArray[np.float64]
     scale: NDArray[np.float64] | None = None
     weights: NDArray[np.float64] | None = None
     quantiles: bool = False
     rows: NDArray[np.intp] | None = None
     categories: RowCategories | None = None
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "told" in state:  # version 1 of model files and pickles
+            state = {**state, "predicted": state["told"]}
+            del state["told"]
+        vars(self).update(state)
+
     def take(self, chosen: Any) -> HeldOut:
         """Return a selection of the rows."""
         return replace(
             self,
             truth=self.truth[chosen],
-            told=self.told[chosen],
+            predicted=self.predicted[chosen],
             scale=None if self.scale is None else self.scale[chosen],
             weights=None if self.weights is None else self.weights[chosen],
             rows=None if self.rows is None else self.rows[chosen],
@@ -95,7 +101,7 @@ class HeldOut:
         Parameters
         ----------
         predicted : ndarray
-            The model's predictions of the new rows, in the form of `HeldOut.told`.
+            The model's predictions of the new rows, in the form of `HeldOut.predicted`.
         scale : ndarray or None
             Expected sizes of their errors, in the unit of `HeldOut.scale`.
         coverage : float
@@ -103,14 +109,14 @@ class HeldOut:
         """
         if self.quantiles:
             # Conformalized quantile regression (Romano, Patterson and Candès 2019).
-            beyond = np.maximum(self.told[:, 0] - self.truth, self.truth - self.told[:, -1])
+            beyond = np.maximum(self.predicted[:, 0] - self.truth, self.truth - self.predicted[:, -1])
             more = largest_score(beyond, coverage, self.weights)
             ends = np.stack([predicted[:, 0] - more, predicted[:, -1] + more], axis=1)
             # A negative limit exchanges the ends of narrow intervals: replace both by their middle.
             crossed = ends[:, 0] > ends[:, 1]
             ends[crossed] = ends[crossed].mean(axis=1, keepdims=True)
             return ends
-        errors = np.asarray(self.truth - self.told, dtype=np.float64)
+        errors = np.asarray(self.truth - self.predicted, dtype=np.float64)
         if self.scale is not None:
             errors = errors / self.scale
         # reshape(len(errors), -1) would fail for zero rows.
@@ -146,7 +152,7 @@ class HeldOut:
         )
 
     def _own_scores(self, method: str, own_share: Any) -> Floats:
-        scores = class_scores(self.told, method, own_share)
+        scores = class_scores(self.predicted, method, own_share)
         return np.asarray(scores[np.arange(len(self)), self.truth.astype(np.intp)])
 
 

@@ -72,7 +72,7 @@ class LearnerIntervals:
         if not schema.has_categories or vars(learner).get("_errors") is None:
             return
         held = learner._held_out_rows()
-        errors = np.abs(held.truth - held.told).reshape(len(held), -1)
+        errors = np.abs(held.truth - held.predicted).reshape(len(held), -1)
         if held.rows is None or errors.shape[1] != 1:
             return
         fitted = learn_group_scale(table.take(held.rows), schema, errors[:, 0])

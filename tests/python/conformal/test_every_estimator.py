@@ -182,7 +182,7 @@ def test_lad_out_of_fold_formula_is_near_refitting(level: float) -> None:
         for i in range(len(y)):
             refitted = clone(model).fit(np.delete(X, i, 0), np.delete(y, i))
             exact[i] = refitted.predict(X[i : i + 1])[0]
-        told = (model.predict(X), model._held_out_rows().told, exact)
+        told = (model.predict(X), model._held_out_rows().predicted, exact)
         sizes.append([np.abs(y - one).mean() for one in told])
     inside, formula, truth = np.mean(sizes, axis=0)
     # The formula explains most of the gap between training errors and out-of-fold errors.
@@ -206,7 +206,7 @@ def test_out_of_fold_formula_of_cells_equals_refitting(name: str, weighted: bool
         others = np.arange(len(y)) != i
         other_weights = None if weights is None else weights[others]
         exact = clone(model).fit(X[others], y[others], other_weights).predict(X[i : i + 1])[0]
-        assert held.told[i] == pytest.approx(exact, abs=1e-9)
+        assert held.predicted[i] == pytest.approx(exact, abs=1e-9)
 
 
 @pytest.mark.parametrize(
