@@ -12,7 +12,7 @@ import typer
 from spinney import __version__
 from spinney.cli._compare import compare_command
 from spinney.cli._datasets import datasets
-from spinney.cli._errors import discard_unwritten, print_error, replace_closed_streams
+from spinney.cli._error_messages import discard_unwritten, print_error, replace_closed_streams
 from spinney.cli._fit import fit
 from spinney.cli._predict import predict
 from spinney.cli._show import show

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from spinney.calibration.probabilities import held_out_shares, unit_of_margins
-from spinney.cli._errors import UserError
+from spinney.cli._error_messages import UserError
 from spinney.conformal.mixins import HeldOut
 from spinney.conformal.rules import class_scores, sets_within
 from spinney.data.target import missing_rows, read_target

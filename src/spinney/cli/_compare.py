@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spinney.cli._completion import complete_column, complete_family, complete_measure
-from spinney.cli._errors import UserError, one_line, shell_text
+from spinney.cli._error_messages import UserError, one_line, shell_text
 from spinney.cli._options import (
     Delimiter,
     Drop,
@@ -288,7 +288,7 @@ def _record_warnings() -> Iterator[list[warnings.WarningMessage]]:
 def _read_table(options: _TableOptions) -> TrainingTable:
     """Read the table of the options; without DATA, the bundled one."""
     # Imported late, as --help needs no tables.
-    from spinney.cli._training_table import bundled_spam, load_training_table
+    from spinney.cli._load_table import bundled_spam, load_training_table
 
     if options.data is None:
         if options.need_data():
@@ -314,7 +314,7 @@ def _read_table(options: _TableOptions) -> TrainingTable:
 def _table_notes(table: TrainingTable) -> list[str]:
     """Return the notes on the table and its columns."""
     # Imported late, as --help needs no tables.
-    from spinney.cli._training_table import is_leak, notes_on_columns
+    from spinney.cli._load_table import is_leak, notes_on_columns
 
     # The notes on columns include the leaks.
     return [note for note in table.notes if not is_leak(note)] + notes_on_columns(table)
@@ -323,7 +323,7 @@ def _table_notes(table: TrainingTable) -> list[str]:
 def _origin(table: TrainingTable, options: _TableOptions) -> Origin:
     """Return the Python code that reads the same table."""
     # Imported late, as --help needs no tables.
-    from spinney.cli._training_table import overruled_kinds, source_of
+    from spinney.cli._load_table import overruled_kinds, source_of
     from spinney.comparison.recipe import Origin
 
     command = shlex.join(["spinney", *sys.argv[1:]])

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from spinney.cli._completion import complete_dataset
-from spinney.cli._errors import UserError
+from spinney.cli._error_messages import UserError
 from spinney.cli._table_writer import open_writer
 
 __all__ = ["CATALOGUE", "Dataset", "datasets"]

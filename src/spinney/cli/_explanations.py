@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spinney.cli._errors import UserError
+from spinney.cli._error_messages import UserError
 
 __all__ = ["RowExplainer", "read_amount"]
 

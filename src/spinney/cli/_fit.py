@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spinney.cli._completion import complete_column, complete_model
-from spinney.cli._errors import UserError, one_line, shell_text
+from spinney.cli._error_messages import UserError, one_line, shell_text
 from spinney.cli._models import MODEL_NAMES, check_model_name, create_model
 from spinney.cli._options import (
     Data,
@@ -97,7 +97,7 @@ def fit(
         raise UserError(f"-o {output}: the folder {output.parent} does not exist")
 
     # Imported late, so that --help and completion start fast.
-    from spinney.cli._training_table import load_training_table, notes_on_columns
+    from spinney.cli._load_table import load_training_table, notes_on_columns
 
     check_jobs(jobs)
     table = load_training_table(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from spinney.cli._errors import UserError, one_line
+from spinney.cli._error_messages import UserError, one_line
 
 __all__ = ["model_path", "summary_of_fit"]
 

@@ -11,7 +11,7 @@ import importlib
 from difflib import get_close_matches
 from typing import Any
 
-from spinney.cli._errors import UserError
+from spinney.cli._error_messages import UserError
 from spinney.comparison.families import FAMILIES
 from spinney.data.task import Task
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from spinney.cli._completion import complete_column
-from spinney.cli._errors import UserError
+from spinney.cli._error_messages import UserError
 
 __all__ = [
     "Data",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spinney.cli._completion import complete_column
-from spinney.cli._errors import UserError, one_line
+from spinney.cli._error_messages import UserError, one_line
 from spinney.cli._model_path import model_path, summary_of_fit
 from spinney.cli._models import MODEL_NAMES, create_model
 from spinney.cli._options import Data, Delimiter, Encoding, Jobs, NoHeader, check_jobs
@@ -127,7 +127,7 @@ def predict(
     # Imported late, as --help needs no tables.
     from spinney import set_num_threads
     from spinney.cli._explanations import read_amount
-    from spinney.cli._training_table import source_of
+    from spinney.cli._load_table import source_of
     from spinney.io import read_pieces
     from spinney.runtime.threads import effective_n_jobs
 
@@ -315,7 +315,7 @@ class _Predictor:
     def notes_on_values(self) -> list[str]:
         """Return a note for each column with infinite values, after the last prediction."""
         # Imported late, so that --help and completion start fast.
-        from spinney.cli._training_table import first_notes
+        from spinney.cli._load_table import first_notes
         from spinney.io.column_kind import infinite_flag
 
         tables = (("", self._infinite), (" of the calibration rows", self._infinite_in_calibration))

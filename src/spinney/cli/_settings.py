@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from spinney.cli._errors import UserError
+from spinney.cli._error_messages import UserError
 
 __all__ = ["apply_settings", "parse_settings"]
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from spinney.cli._errors import UserError
+from spinney.cli._error_messages import UserError
 
 __all__ = ["check_output", "is_text", "open_writer"]
 

@@ -109,7 +109,9 @@ class HeldOut:
         """
         if self.quantiles:
             # Conformalized quantile regression (Romano, Patterson and Candès 2019).
-            beyond = np.maximum(self.predicted[:, 0] - self.truth, self.truth - self.predicted[:, -1])
+            beyond = np.maximum(
+                self.predicted[:, 0] - self.truth, self.truth - self.predicted[:, -1]
+            )
             more = largest_score(beyond, coverage, self.weights)
             ends = np.stack([predicted[:, 0] - more, predicted[:, -1] + more], axis=1)
             # A negative limit exchanges the ends of narrow intervals: replace both by their middle.

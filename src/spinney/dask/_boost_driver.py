@@ -25,7 +25,7 @@ from spinney import __version__
 from spinney.boosting.distributed import model_from_trees
 from spinney.dask._boost_task import (
     TOPIC,
-    FitPlan,
+    BoostTaskPlan,
     Outcome,
     boost_rows,
     empty_partition,
@@ -36,7 +36,7 @@ from spinney.dask._boost_task import (
     stop_fit,
 )
 from spinney.dask._cluster import await_workers, find_client, import_dask, live_workers
-from spinney.dask._rows import Rows
+from spinney.dask._rows import DaskRows
 from spinney.model_file.files import save
 
 __all__ = ["BoostDriver"]
@@ -82,11 +82,11 @@ class BoostDriver:
 
     Parameters
     ----------
-    plan : FitPlan
+    plan : BoostTaskPlan
         Settings of the fit.
-    rows : Rows
+    rows : DaskRows
         Training rows.
-    validation : Rows or None
+    validation : DaskRows or None
         Validation rows.
     hook : callable or None
         Called with the progress: (finished rounds, all rounds, score). True ends the fit.
@@ -98,9 +98,9 @@ class BoostDriver:
 
     def __init__(
         self,
-        plan: FitPlan,
-        rows: Rows,
-        validation: Rows | None,
+        plan: BoostTaskPlan,
+        rows: DaskRows,
+        validation: DaskRows | None,
         *,
         hook: Any,
         checkpoint: Any,

@@ -30,7 +30,7 @@ from spinney.runtime.memory import release_memory
 __all__ = [
     "METRIC",
     "TOPIC",
-    "FitPlan",
+    "BoostTaskPlan",
     "LoadedPartition",
     "Outcome",
     "boost_rows",
@@ -65,7 +65,7 @@ _ended: deque[str] = deque(maxlen=100)  # tokens of ended attempts, whose late t
 
 
 @dataclass(frozen=True)
-class FitPlan:
+class BoostTaskPlan:
     """Settings of a fit that are the same for all workers.
 
     Parameters
@@ -249,7 +249,7 @@ def end_fit(token: str) -> None:
 
 
 def boost_rows(
-    plan: FitPlan,
+    plan: BoostTaskPlan,
     rank: int,
     addresses: list[tuple[str, int]],
     parts: list[LoadedPartition],
@@ -280,7 +280,7 @@ def boost_rows(
 
 
 def _boost(
-    plan: FitPlan,
+    plan: BoostTaskPlan,
     diary: _RoundTracker,
     exchange: Exchange,
     parts: list[LoadedPartition],
@@ -352,7 +352,7 @@ class _RoundTracker:
 
     def __init__(
         self,
-        plan: FitPlan,
+        plan: BoostTaskPlan,
         estimator: Any,
         state: _FitState,
         send: Callable[[Any, Any], Any] | None,

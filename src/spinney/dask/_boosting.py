@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from spinney import ensemble
 from spinney.boosting.distributed import fit_seed, trees_of_boosters
 from spinney.dask._boost_driver import BoostDriver
-from spinney.dask._boost_task import TOPIC, FitPlan
+from spinney.dask._boost_task import TOPIC, BoostTaskPlan
 from spinney.dask._cluster import await_workers, find_client
 from spinney.dask._model import (
     DaskModel,
@@ -26,7 +26,7 @@ from spinney.dask._model import (
     LogProbabilitiesMixin,
     SetsMixin,
 )
-from spinney.dask._rows import Rows, is_path, read_rows
+from spinney.dask._rows import DaskRows, is_path, read_rows
 from spinney.model_file.files import load
 from spinney.runtime.progress import progress_hook
 
@@ -102,7 +102,7 @@ class _DaskBooster(LeavesMixin, InMemoryMixin, DaskModel[Any]):
             finished.callbacks = None  # model files hold no code
             finished.save(checkpoint)
 
-    def _plan(self, rows: Rows, checkpoint: Any) -> FitPlan:
+    def _plan(self, rows: DaskRows, checkpoint: Any) -> BoostTaskPlan:
         """Return the settings of the fit, with the trees of the checkpoint if it exists."""
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         local = self._local_class(**{**params, "callbacks": None, "verbose": 0, "n_jobs": None})
@@ -115,7 +115,7 @@ class _DaskBooster(LeavesMixin, InMemoryMixin, DaskModel[Any]):
             if expected_rows:  # older model files have no sums over their rows
                 _check_checkpoint(begun, rows.names, self.random_state, seed, checkpoint=checkpoint)
             seed, start = fit_seed(begun), _pickled_trees(begun)
-        return FitPlan(
+        return BoostTaskPlan(
             estimator=local,
             seed=seed,
             token="",
@@ -125,7 +125,7 @@ class _DaskBooster(LeavesMixin, InMemoryMixin, DaskModel[Any]):
             expected_rows=expected_rows,
         )
 
-    def _read_eval_set_rows(self, eval_set: Any, n_partitions: int) -> Rows:
+    def _read_eval_set_rows(self, eval_set: Any, n_partitions: int) -> DaskRows:
         third = "group" if self._is_ranker else "sample_weight"
         sizes = (3,) if self._is_ranker else (2, 3)
         if not isinstance(eval_set, tuple | list) or len(eval_set) not in sizes:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, check_array
 
-from spinney.dask._rows import Part, Rows
+from spinney.dask._rows import DaskRows, Part
 from spinney.linear_model.design import Design, Floats
 
 __all__ = ["PartitionedDesign", "PartitionedTargets", "read_design"]
@@ -54,7 +54,7 @@ class PartitionedDesign(Design):
 
     Parameters
     ----------
-    rows : Rows
+    rows : DaskRows
         The partitions, with float X, float y (or labels) and weights.
     summaries : list of _Summary
         One for each partition; none is empty.
@@ -62,7 +62,7 @@ class PartitionedDesign(Design):
         Number of columns.
     """
 
-    def __init__(self, rows: Rows, summaries: list[_Summary], n_features: int) -> None:
+    def __init__(self, rows: DaskRows, summaries: list[_Summary], n_features: int) -> None:
         self.rows, self.summaries = rows, summaries
         self.is_sparse = False
         self.weights = None
@@ -135,14 +135,14 @@ class PartitionedDesign(Design):
         return float(loss), gradient, hessian
 
 
-def read_design(estimator: Any, rows: Rows, *, numeric: bool) -> PartitionedDesign:
+def read_design(estimator: Any, rows: DaskRows, *, numeric: bool) -> PartitionedDesign:
     """Read numeric partitions, and set the attributes of the features.
 
     Parameters
     ----------
     estimator : estimator instance
         Receives ``n_features_in_`` and ``feature_names_in_``.
-    rows : Rows
+    rows : DaskRows
         The rows.
     numeric : bool
         Whether y must be numeric.

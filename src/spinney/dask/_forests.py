@@ -27,7 +27,7 @@ from spinney.dask._model import (
     QuantilesMixin,
     SetsMixin,
 )
-from spinney.dask._rows import Part, Rows, join_partitions, read_rows
+from spinney.dask._rows import DaskRows, Part, join_partitions, read_rows
 from spinney.data.table import fit_table
 from spinney.distributed.agreement import join_schemas
 from spinney.forest.base import ForestShare
@@ -52,7 +52,7 @@ class _DaskForest(InMemoryMixin, DaskModel[Any]):
     random_state: Any
     n_estimators: int
 
-    def _grow(self, X: Any, y: Any, sample_weight: Any, spread: str) -> Rows:
+    def _grow(self, X: Any, y: Any, sample_weight: Any, spread: str) -> DaskRows:
         """Fit, and return the partitions that have rows."""
         self._validate_params()  # type: ignore[attr-defined]
         self._check_supported()
@@ -95,7 +95,7 @@ class _DaskForest(InMemoryMixin, DaskModel[Any]):
             params["contamination"] = "auto"
         return self._local_class(**params)
 
-    def _grow_on_all_rows(self, rows: Rows, seed: int) -> list[Any]:
+    def _grow_on_all_rows(self, rows: DaskRows, seed: int) -> list[Any]:
         """Grow some of the trees on each worker, from all rows."""
         client = get_client_or_none()
         addresses = [] if client is None else sorted(workers_of(client))
@@ -114,7 +114,7 @@ class _DaskForest(InMemoryMixin, DaskModel[Any]):
         ]
         return self._gather_forests(futures)
 
-    def _grow_on_blocks(self, rows: Rows, seed: int) -> list[Any]:
+    def _grow_on_blocks(self, rows: DaskRows, seed: int) -> list[Any]:
         """Grow some of the trees from each block of rows, on any worker."""
         schema, names = join_schemas(rows.compute(_read_schema, self._local(1)))
         classes = None

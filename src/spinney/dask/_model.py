@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.conformal.rules import check_coverage
 from spinney.dask._cluster import import_dask
 from spinney.dask._rows import (
+    DaskRows,
     Part,
-    Rows,
     as_collection,
     is_dask,
     is_path,
@@ -250,7 +250,7 @@ class DaskModel(Generic[Local]):
         local.predict = lambda _: predicted.X
         return float(local.score(predicted.X, predicted.y, predicted.weights))
 
-    def _predict_partitions(self, rows: Rows) -> Part:
+    def _predict_partitions(self, rows: DaskRows) -> Part:
         """Gather predictions instead of X, with targets, weights and groups."""
         predicted = rows.compute(_predict_partition, self.to_local())
         if not any(part.n_rows for part in predicted):

@@ -23,7 +23,7 @@ from spinney.dask._model import (
     predict_block,
     to_pandas,
 )
-from spinney.dask._rows import Part, Rows, as_collection, is_dask, is_path, read_rows
+from spinney.dask._rows import DaskRows, Part, as_collection, is_dask, is_path, read_rows
 
 __all__ = ["KNeighborsClassifier", "KNeighborsRegressor"]
 
@@ -102,7 +102,7 @@ class _DaskNeighbors(DaskModel[Any]):
         self.n_samples_fit_ = sum(part.n_rows for part in summaries)
         return self
 
-    def _build_indexes(self, rows: Rows, summaries: list[_Summary]) -> list[Any]:
+    def _build_indexes(self, rows: DaskRows, summaries: list[_Summary]) -> list[Any]:
         dtype = np.result_type(*[part.dtype for part in summaries])
         first_rows = np.cumsum([0, *[part.n_rows for part in summaries[:-1]]])
         params = {
@@ -127,7 +127,7 @@ class _DaskNeighbors(DaskModel[Any]):
     def _held_on(self, calibration: Any) -> Any:
         return super()._held_on(gather_calibration(calibration))  # type: ignore[misc]
 
-    def _encode(self, rows: Rows, shape: tuple[int, ...]) -> Rows:
+    def _encode(self, rows: DaskRows, shape: tuple[int, ...]) -> DaskRows:
         """Prepare the targets for voting; `shape` is that of the target of one row."""
         return rows
 
@@ -398,7 +398,7 @@ class KNeighborsClassifier(  # type: ignore[misc]
         """
         return self._fit_indexes(X, y)  # type: ignore[no-any-return]
 
-    def _encode(self, rows: Rows, shape: tuple[int, ...]) -> Rows:
+    def _encode(self, rows: DaskRows, shape: tuple[int, ...]) -> DaskRows:
         if shape:
             raise ValueError(f"y: expected one axis, got {len(shape) + 1}")
         self.classes_ = merge_classes(rows.compute(count_classes))[0]
@@ -445,7 +445,7 @@ class KNeighborsRegressor(_DaskNeighbors, neighbors.KNeighborsRegressor):  # typ
         """
         return self._fit_indexes(X, y)  # type: ignore[no-any-return]
 
-    def _encode(self, rows: Rows, shape: tuple[int, ...]) -> Rows:
+    def _encode(self, rows: DaskRows, shape: tuple[int, ...]) -> DaskRows:
         self._dask_width = int(shape[0]) if shape else None
         return rows
 

@@ -20,8 +20,8 @@ import numpy as np
 from spinney.dask._cluster import get_client_or_none, import_dask, workers_of
 
 __all__ = [
+    "DaskRows",
     "Part",
-    "Rows",
     "as_collection",
     "is_dask",
     "is_path",
@@ -67,7 +67,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Rows:
+class DaskRows:
     """All partitions.
 
     Parameters
@@ -87,18 +87,18 @@ class Rows:
         call = dask.delayed(function, pure=False)
         return list(dask.compute(*[call(part, *arguments) for part in self.parts]))
 
-    def map(self, function: Callable[..., Part], *arguments: Any) -> Rows:
+    def map(self, function: Callable[..., Part], *arguments: Any) -> DaskRows:
         """Return rows whose partitions a function will compute from these."""
         call = import_dask().delayed(function, pure=False)
-        return Rows([call(part, *arguments) for part in self.parts], self.names)
+        return DaskRows([call(part, *arguments) for part in self.parts], self.names)
 
-    def persist(self) -> Rows:
+    def persist(self) -> DaskRows:
         """Start the computation of the partitions, and keep them on the workers."""
-        return Rows(list(import_dask().persist(*self.parts)), self.names)
+        return DaskRows(list(import_dask().persist(*self.parts)), self.names)
 
-    def select(self, indices: Sequence[int]) -> Rows:
+    def select(self, indices: Sequence[int]) -> DaskRows:
         """Return some of the partitions."""
-        return Rows([self.parts[i] for i in indices], self.names)
+        return DaskRows([self.parts[i] for i in indices], self.names)
 
     def gather(self) -> Part:
         """Compute all partitions and join them in this process."""
@@ -113,7 +113,7 @@ def read_rows(
     *,
     n_partitions: int = 0,
     optimized: bool = True,
-) -> Rows:
+) -> DaskRows:
     """Partition rows, or use the partitions that X has.
 
     Parameters
@@ -131,7 +131,7 @@ def read_rows(
 
     Returns
     -------
-    Rows
+    DaskRows
         Lazy partitions.
     """
     dask = import_dask()
@@ -167,7 +167,7 @@ def read_rows(
         )
         for i, part in enumerate(parts)
     ]
-    return Rows(checked, names)
+    return DaskRows(checked, names)
 
 
 def as_collection(

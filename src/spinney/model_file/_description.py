@@ -25,7 +25,7 @@ from spinney.model_file._array_parts import Record, is_plain_array, record_of_ar
 from spinney.model_file._search_trees import is_search_tree, parts_of_search_tree
 from spinney.model_file.allowed_classes import name_of_class, name_of_score_function
 
-__all__ = ["Description", "describe"]
+__all__ = ["Description", "describe_state"]
 
 _COLLECTIONS: dict[type[Any], str] = {
     list: "list",
@@ -180,7 +180,7 @@ class Description:
         return name
 
 
-def describe(model: Any) -> Description:
+def describe_state(model: Any) -> Description:
     """Describe a model; raise a TypeError if a part of it is not data."""
     description = Description()
     description.value(model, type(model).__name__)

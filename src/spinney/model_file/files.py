@@ -203,7 +203,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _contents(
     model: Any, training: Mapping[str, Any] | None
 ) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
-    from spinney.model_file._description import describe as describe_state
+    from spinney.model_file._description import describe_state
     from spinney.model_file.about import about_model
 
     if not hasattr(model, "get_params") or isinstance(model, type):

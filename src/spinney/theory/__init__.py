@@ -1,7 +1,7 @@
 """Learning theory: error rates of known distributions, bounds and sample sizes."""
 
 from spinney.theory._bounds_of_fits import adaboost_bound, perceptron_bound
-from spinney.theory._errors import (
+from spinney.theory._error_estimates import (
     bayes_classifier,
     bayes_error,
     cover_hart_bound,

@@ -52,7 +52,7 @@ from spinney.ensemble import (
 from spinney.io import read_about
 from spinney.linear_model import LinearRegression, LogisticRegression, PolynomialRegression
 from spinney.mixture import MixtureClassifier, PlugInClassifier
-from spinney.model_file._description import describe
+from spinney.model_file._description import describe_state
 from spinney.model_file._rebuilding import rebuild
 from spinney.model_file.allowed_classes import _THEIRS
 from spinney.neighbors import HNSW, KNeighborsClassifier, KNeighborsRegressor
@@ -445,7 +445,7 @@ _VALUES = st.recursive(
 
 def _round_trip_of_value(value: Any) -> Any:
     """Describe a value, convert the description to JSON and back, and rebuild it."""
-    description = describe([value])  # a list, as inline values need a node
+    description = describe_state([value])  # a list, as inline values need a node
     return rebuild(json.loads(json.dumps(description.nodes)), description.tensors)[0]
 
 
@@ -516,7 +516,7 @@ def test_shared_arrays_stay_shared() -> None:
     array = np.arange(1000.0)
     first, second, third = _round_trip_of_value([array, array, [array]])
     assert first is second is third[0]
-    description = describe([array, [array]])
+    description = describe_state([array, [array]])
     assert len(description.tensors) == 1
 
 
@@ -659,14 +659,14 @@ def test_states_with_forbidden_content_raise(
 def test_trees_with_invalid_arrays_raise(array: str, index: int, value: int, message: str) -> None:
     model = DecisionTreeClassifier(random_state=0).fit(X, CLASSES)
     getattr(model.tree_, array)[index] = value
-    description = describe(model)
+    description = describe_state(model)
     with pytest.raises(ValueError, match=message):
         rebuild(description.nodes, description.tensors)
 
 
 @pytest.mark.parametrize("n_features", [10**9, 10**15, 2**63, -1])
 def test_trees_with_an_invalid_number_of_columns_raise(n_features: int) -> None:
-    description = describe(DecisionTreeRegressor(max_depth=2).fit(X, NUMBERS))
+    description = describe_state(DecisionTreeRegressor(max_depth=2).fit(X, NUMBERS))
     tree = next(node for node in description.nodes if node.get("class") == "spinney.tree.Tree")
     tree["arguments"][0] = n_features
     with pytest.raises(ValueError, match=r"column|is invalid|[Mm]aximum|negative"):
@@ -677,7 +677,7 @@ def test_trees_with_an_invalid_number_of_columns_raise(n_features: int) -> None:
 def test_models_with_too_many_columns_raise(kind: type[Any]) -> None:
     model = kind().fit(X, NUMBERS)
     model.n_features_in_ = 10**9  # `export_text` would create a name for each
-    description = describe(model)
+    description = describe_state(model)
     with pytest.raises(ValueError, match="1000000000 columns, expected at most"):
         rebuild(description.nodes, description.tensors)
 
@@ -685,7 +685,7 @@ def test_models_with_too_many_columns_raise(kind: type[Any]) -> None:
 def test_wrong_number_of_classes_raises() -> None:
     model = AdaBoostClassifier(n_estimators=2).fit(X, CLASSES)
     model.n_classes_ = 10**9
-    description = describe(model)
+    description = describe_state(model)
     with pytest.raises(ValueError, match=r"n_classes_ does not match|expected at most"):
         rebuild(description.nodes, description.tensors)
 
@@ -709,7 +709,7 @@ def test_wrong_number_of_classes_raises() -> None:
 def test_boosters_with_inconsistent_parts_raise(changes: dict[str, Any], message: str) -> None:
     model = GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0])
     model._model = replace(model._model, **changes)
-    description = describe(model)
+    description = describe_state(model)
     with pytest.raises(ValueError, match=message):
         rebuild(description.nodes, description.tensors)
 
@@ -717,7 +717,7 @@ def test_boosters_with_inconsistent_parts_raise(changes: dict[str, Any], message
 def test_polynomials_with_a_wrong_degree_raise() -> None:
     model = PolynomialRegression(degree=2).fit(X, X[:, 0])
     model.degree_ = 10**9
-    description = describe(model)
+    description = describe_state(model)
     with pytest.raises(ValueError, match="another degree"):
         rebuild(description.nodes, description.tensors)
 
@@ -727,7 +727,7 @@ def test_gower_weights_of_nan_raise() -> None:
     model = KNeighborsClassifier(2, metric="gower").fit(table, CLASSES)
     *others, code_weights, misses = model._index._columns
     model._index._columns = (*others, np.full_like(code_weights, np.nan), misses)
-    description = describe(model)
+    description = describe_state(model)
     with pytest.raises(ValueError, match="negative or NaN"):  # the search did not end
         rebuild(description.nodes, description.tensors).predict(table)
 

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from spinney.ensemble import RandomForestClassifier, VotingClassifier
-from spinney.model_file._description import describe
+from spinney.model_file._description import describe_state
 from spinney.model_file._rebuilding import rebuild
 from spinney.neighbors import BallTree, KDTree, KNeighborsClassifier
 from spinney.neighbors._neighborhoods import RowTree
@@ -78,7 +78,7 @@ def test_cycles_in_trees_raise() -> None:
     quadrants = QuadTreeRegressor().fit(X, NUMBERS)
     quadrants.tree_._slots[0] = 0
     for model in (comparisons, quadrants):
-        description = describe(model)
+        description = describe_state(model)
         with pytest.raises(ValueError, match="child"):
             rebuild(description.nodes, description.tensors)
 
@@ -93,7 +93,7 @@ def test_multiway_trees_with_invalid_arrays_raise() -> None:
             setattr(tree, name, value)
         else:
             getattr(tree, name)[index] = value
-        description = describe(model)
+        description = describe_state(model)
         rebuild(description.nodes, description.tensors)
 
     n = C45Classifier().fit(X, CLASSES).tree_.node_count
@@ -134,14 +134,14 @@ def test_sparse_matrices_with_invalid_indices_raise(
     array = getattr(matrix, attribute)
     for index, value in changes.items():
         array[index] = value
-    description = describe(matrix)
+    description = describe_state(matrix)
     with pytest.raises(ValueError, match="a sparse matrix"):
         rebuild(description.nodes, description.tensors)
 
 
 def test_sparse_matrices_with_invalid_shapes_raise() -> None:
     matrix = sp.csr_matrix(np.eye(3))
-    description = describe(matrix)
+    description = describe_state(matrix)
     rebuilt = rebuild(deepcopy(description.nodes), dict(description.tensors))
     assert (rebuilt != matrix).nnz == 0
     for shape in ([2**40, 3], [3, -1], [3, 2], [4, 3], [True, 3]):
@@ -157,7 +157,7 @@ def test_invalid_class_codes_raise() -> None:
     voting = VotingClassifier([("a", DecisionTreeClassifier(max_depth=2))]).fit(X, CLASSES)
     voting.estimators_[0].classes_ = np.array([0, 2**63 - 1])
     for model in (near, voting):
-        description = describe(model)
+        description = describe_state(model)
         with pytest.raises(ValueError, match="classes"):
             rebuild(description.nodes, description.tensors)
 
@@ -176,7 +176,7 @@ def test_invalid_class_codes_raise() -> None:
     ],
 )
 def test_text_arrays_with_invalid_types_raise(change: dict[str, Any], message: str) -> None:
-    description = describe(np.array(["yes", "no"]))
+    description = describe_state(np.array(["yes", "no"]))
     description.nodes[0] |= change
     with pytest.raises(ValueError, match=message):
         rebuild(description.nodes, description.tensors)
@@ -208,7 +208,7 @@ def test_exponential_references_raise(kind: str) -> None:
 
 def test_values_shared_by_many_nodes() -> None:
     schema = [{"column": i} for i in range(1000)]
-    description = describe([{"schema": schema} for _ in range(2000)])
+    description = describe_state([{"schema": schema} for _ in range(2000)])
     rebuilt = rebuild(description.nodes, description.tensors)
     assert len(rebuilt) == 2000
     assert rebuilt[0]["schema"] is rebuilt[-1]["schema"]
@@ -216,7 +216,7 @@ def test_values_shared_by_many_nodes() -> None:
 
 def test_short_texts_of_a_wide_type() -> None:
     array = np.full(10_000, "no", dtype="U2000")  # 80 MB in memory, more than its file may allocate
-    description = describe(array)
+    description = describe_state(array)
     rebuilt = rebuild(description.nodes, description.tensors)
     assert rebuilt.dtype == "<U2"
     assert np.array_equal(rebuilt, array)

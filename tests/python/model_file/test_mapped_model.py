@@ -25,7 +25,7 @@ from spinney.ensemble import (
     RandomForestRegressor,
 )
 from spinney.linear_model import LinearRegression
-from spinney.model_file._description import describe
+from spinney.model_file._description import describe_state
 from spinney.model_file._rebuilding import rebuild
 from spinney.model_file.container import container_chunks, read_container, read_header
 
@@ -133,7 +133,7 @@ def test_processes_share_the_pages(forest: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("first", [True, False])
 def test_arrays_of_a_forest_are_not_shared(forest: Any, first: bool) -> None:
     """Arrays that are checked once and then trusted must not be modifiable elsewhere."""
-    description = describe([forest.fitted_model().store])
+    description = describe_state([forest.fitted_model().store])
     nodes = description.nodes
     array = {"ref": [node["kind"] for node in nodes].index("array")}
     assert len(rebuild(nodes, description.tensors)[0]) == len(forest)
@@ -151,7 +151,7 @@ def test_arrays_of_a_forest_are_not_shared(forest: Any, first: bool) -> None:
 
 def test_two_nodes_with_one_array_raise() -> None:
     first, second = np.arange(3.0), np.arange(3.0)
-    description = describe([first, second])
+    description = describe_state([first, second])
     for node in description.nodes[:2]:
         node["numbers"] = "0"
     with pytest.raises(ValueError, match="node 1 is invalid"):

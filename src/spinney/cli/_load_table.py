@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from spinney.cli._errors import UserError
+from spinney.cli._error_messages import UserError
 from spinney.data.notes import Note, NoteKind
 from spinney.io import TrainingTable, decide_kinds, read_training_table
 from spinney.io.column_kind import DecidedBy
