@@ -8,7 +8,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command; Ctrl-C exits without a traceback even during the imports."""
     try:
-        from spinney.cli import main as run
+        from spinney.cli import main as run  # Ctrl-C may arrive during this import
     except KeyboardInterrupt:
         sys.exit(130)
     run()

@@ -78,3 +78,59 @@ def test_no_calls_with_unpacked_tuple_literals(path: Path) -> None:
 
 def test_unpacked_tuple_literals_are_found() -> None:
     assert tuple_splats(ast.parse("f(*(a, b), c)\nf(*arguments)\nf(*[a])\n")) == [1]
+
+
+def long_signatures(tree: ast.Module) -> list[str]:
+    """Return functions with more than five positional parameters."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+            if len([name for name in names if name not in ("self", "cls")]) > 5:
+                found.append(node.name)
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_at_most_five_positional_parameters(path: Path) -> None:
+    assert long_signatures(ast.parse(path.read_text(encoding="utf-8"))) == []
+
+
+def test_long_signatures_are_found() -> None:
+    text = "def f(a, b, c, d, e, g): ...\ndef h(self, a, b, c, d, e, *, g): ...\n"
+    assert long_signatures(ast.parse(text)) == ["f"]
+
+
+def unexplained_imports(text: str) -> list[int]:
+    """Return the lines of imports in functions without a comment that gives the reason.
+
+    The comment is on the line, or above it; one comment holds for adjacent imports.
+    """
+    lines = text.split("\n")
+    found = []
+    for function in ast.walk(ast.parse(text)):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        imports = [n for n in ast.walk(function) if isinstance(n, ast.Import | ast.ImportFrom)]
+        previous_end, explained = -2, False
+        for node in sorted(imports, key=lambda node: node.lineno):
+            end = node.end_lineno or node.lineno
+            above = next((line for line in reversed(lines[: node.lineno - 1]) if line.strip()), "")
+            own = any("#" in line for line in lines[node.lineno - 1 : end])
+            between = lines[max(previous_end, 0) : node.lineno - 1]
+            adjacent = explained and not any(line.strip() for line in between)
+            explained = own or above.strip().startswith("#") or adjacent
+            previous_end = end
+            if not explained:
+                found.append(node.lineno)
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_imports_in_functions_have_a_reason(path: Path) -> None:
+    assert unexplained_imports(path.read_text(encoding="utf-8")) == []
+
+
+def test_unexplained_imports_are_found() -> None:
+    text = "def f():\n    import a  # optional\n    import b\n    x = 1\n    import c\n"
+    assert unexplained_imports(text) == [5]

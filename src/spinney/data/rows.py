@@ -20,6 +20,7 @@ def take_rows(table: Any, rows: NDArray[np.intp]) -> Any:
     rows : array of int
         Indexes of the selected rows.
     """
+    # Imported here for start-up time: arrays do not need it.
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(table, eager_only=True, allow_series=True, pass_through=True)

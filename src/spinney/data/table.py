@@ -178,7 +178,7 @@ def fit_table(
     by_dtype = (column_kind(column) == "categories" for column in columns)
     is_categorical = by_dtype if from_dtype else _declared_columns(categorical_features, labels)
     wanted = [... if flag else None for flag in is_categorical]
-    table, categories = _read_columns(estimator, columns, labels, wanted, allow_nan)
+    table, categories = _read_columns(estimator, columns, labels, wanted, allow_nan=allow_nan)
     return table, Schema(getattr(estimator, "feature_names_in_", None), categories)
 
 
@@ -212,7 +212,9 @@ def read_table(
     if not is_frame and not schema.has_categories:
         return _read_array(estimator, X, False, accept_sparse, allow_nan)
     columns, labels = _split(estimator, X, is_frame, False)
-    return _read_columns(estimator, columns, labels, schema.categories, allow_nan, unseen)[0]
+    return _read_columns(
+        estimator, columns, labels, schema.categories, allow_nan=allow_nan, unseen=unseen
+    )[0]
 
 
 def read_categories(X: Any, schema: Schema | None = None) -> tuple[Table, Schema]:
@@ -492,6 +494,7 @@ def _read_columns(
     columns: Columns,
     labels: Sequence[Any],
     wanted: Sequence[Any],
+    *,
     allow_nan: bool,
     unseen: int = -1,
 ) -> tuple[Table, tuple[Array | None, ...]]:

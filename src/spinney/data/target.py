@@ -256,6 +256,7 @@ def missing_rows(y: Any) -> NDArray[np.bool_]:
 
 def as_column(y: Any) -> tuple[NDArray[Any], str]:
     """Return the target as a one-dimensional array, and its name (``y`` if it has none)."""
+    # Imported here for start-up time: arrays do not need it.
     import narwhals.stable.v2 as nw
 
     column = nw.from_native(y, eager_only=True, allow_series=True, pass_through=True)
@@ -284,6 +285,7 @@ def as_column(y: Any) -> tuple[NDArray[Any], str]:
 
 def is_declared_category(y: Any) -> bool:
     """Return whether the target is a series or one-column frame of categorical type."""
+    # Imported here for start-up time: arrays do not need it.
     import narwhals.stable.v2 as nw
 
     column = nw.from_native(y, eager_only=True, allow_series=True, pass_through=True)

@@ -73,6 +73,7 @@ def load_play_tennis(
     target: Any = np.array([day[4] for day in days])
     frame = None
     if as_frame:
+        # Imported here: optional, or for start-up time.
         import pandas as pd
 
         data = pd.DataFrame(data, columns=_NAMES).infer_objects()
@@ -80,6 +81,7 @@ def load_play_tennis(
         frame = pd.concat([data, target], axis=1)
     if return_X_y:
         return data, target
+    # Imported here: optional, or for start-up time.
     from sklearn.utils import Bunch
 
     return Bunch(data=data, target=target, frame=frame, feature_names=list(_NAMES), DESCR=_DESCR)

@@ -84,6 +84,7 @@ def load_spam(
     if return_X_y:
         return data, target
 
+    # Imported here: optional, or for start-up time.
     from sklearn.utils import Bunch
 
     return Bunch(
@@ -110,6 +111,7 @@ def _read() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 def _as_frame(data: NDArray[np.float64], target: NDArray[np.int64]) -> Any:
     try:
+        # Imported here: optional, or for start-up time.
         import pandas as pd
     except ImportError as error:
         raise ImportError("load_spam(as_frame=True) needs pandas: pip install pandas") from error

@@ -66,6 +66,7 @@ def save(
 
 def write_model(model: Any, path: Path, training: Mapping[str, Any] | None) -> int:
     """Write a model as `save` does, and return the size of the file in bytes."""
+    # Imported here for start-up time.
     from spinney.io.atomic_write import write_whole
     from spinney.model_file.container import container_chunks
 
@@ -74,6 +75,7 @@ def write_model(model: Any, path: Path, training: Mapping[str, Any] | None) -> i
 
 def model_to_bytes(model: Any, *, training: Mapping[str, Any] | None = None) -> bytes:
     """Return the bytes that `save` would write, for a pipe."""
+    # Imported here for start-up time.
     from spinney.model_file.container import container_chunks
 
     return b"".join(container_chunks(*_contents(model, training)))
@@ -113,6 +115,7 @@ def load(path: str | os.PathLike[str], *, mmap: bool | Literal["auto"] = "auto")
     save : Write a model.
     describe : Describe the contents of a file.
     """
+    # Imported here for start-up time.
     from spinney.model_file._rebuilding import rebuild
     from spinney.model_file.container import read_container
 
@@ -151,6 +154,7 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``class``, ``parameters`` (as strings), ``changed`` (names of the parameters that are not
         at their defaults), ``features``, ``classes``, ``versions``, ``written`` and ``training``.
     """
+    # Imported here for start-up time.
     from spinney.model_file.container import read_header
 
     path = os.fsdecode(path)
@@ -185,6 +189,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     >>> facts["class"], facts["changed"], facts["classes"]
     ('spinney.tree.DecisionTreeClassifier', ['max_depth'], ['no', 'yes'])
     """
+    # Imported here for start-up time.
     from spinney.model_file.container import read_header
 
     path = os.fsdecode(path)
@@ -203,6 +208,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _contents(
     model: Any, training: Mapping[str, Any] | None
 ) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
+    # Imported here for start-up time.
     from spinney.model_file._description import describe_state
     from spinney.model_file.about import about_model
 
@@ -244,6 +250,7 @@ def _check_version(header: Mapping[str, str], path: str | os.PathLike[str]) -> N
         raise ValueError(f"{path}: a safetensors file, but not a Spinney model")
     version = header.get("version", "")
     if version not in map(str, range(1, VERSION + 1)):
+        # Imported here for start-up time.
         from spinney import __version__
 
         raise ValueError(
@@ -276,6 +283,7 @@ def _checksum(text: str) -> str:
 
 def _checksum_of_tensors(tensors: Mapping[str, NDArray[Any]]) -> str:
     """Return the CRC-32 of the arrays: fast, as it takes most of the time of loading."""
+    # Imported here for start-up time.
     from spinney import _core
     from spinney.runtime.threads import effective_n_jobs
 

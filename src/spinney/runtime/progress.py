@@ -70,6 +70,7 @@ class _Bar:
 
     def __call__(self, done: int, total: int, score: float | None = None) -> None:
         if self.progress is None:
+            # Imported here for start-up time: most fits show no bar.
             from rich.console import Console
             from rich.progress import Progress
 

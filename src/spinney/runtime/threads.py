@@ -30,6 +30,7 @@ def set_num_threads(n_threads: int) -> None:
     value = _as_int("n_threads", n_threads)
     if value < 1:
         raise ValueError(f"n_threads must be at least 1, got {value}")
+    # Imported here for start-up time.
     from spinney import _core
 
     _core.set_num_threads(value)
@@ -46,6 +47,7 @@ def get_num_threads() -> int:
     int
         At least 1.
     """
+    # Imported here for start-up time.
     from spinney import _core
 
     return int(_core.get_num_threads())
@@ -74,6 +76,7 @@ def effective_n_jobs(n_jobs: int | None) -> int:
             "(-1: every CPU, -2: all but one), got 0"
         )
     if value < 0:
+        # Imported here for start-up time.
         from spinney import _core
 
         return max(1, int(_core.available_cpus()) + 1 + value)
