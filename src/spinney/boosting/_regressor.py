@@ -18,7 +18,7 @@ from spinney.boosting.base import BaseBoosting
 from spinney.conformal.group_scale import GroupScale, learn_group_scale
 from spinney.conformal.mixins import HeldOut, IntervalMixin
 from spinney.data.table import Table, read_table
-from spinney.models.form import LOG_LINK
+from spinney.models.outcomes import LOG_LINK
 
 __all__ = ["GradientBoostingRegressor"]
 

@@ -15,21 +15,19 @@ from spinney.ensemble import BaggingClassifier, BaggingRegressor
 from spinney.forest import IsolationForest
 from spinney.forest.classifier import ForestClassifier
 from spinney.forest.regressor import ForestRegressor
-from spinney.models.form import (
+from spinney.models.form import Floats, NotExpressible, TreeScores
+from spinney.models.outcomes import (
     LOG_LINK,
     BoostedVotes,
     Exponential,
-    Floats,
     Isolation,
     Logistic,
-    NotExpressible,
     Numbers,
     OneClass,
     SeveralShares,
     Shares,
     Softmax,
     SortedQuantiles,
-    TreeScores,
     TwoClasses,
     WeightedMedian,
 )

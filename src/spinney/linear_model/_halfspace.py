@@ -22,9 +22,10 @@ from spinney.data.labels import encode_labels
 from spinney.linear_model._columns import Columns, is_flat, power_of_two
 from spinney.linear_model._distinct_rows import DistinctRows
 from spinney.linear_model._pinball import minimise
-from spinney.linear_model._row_products import apply_line
 from spinney.linear_model._separation import Points, separate
+from spinney.models.linear import LinearModel
 from spinney.models.methods import ModelMethods
+from spinney.models.outcomes import Sides
 
 __all__ = ["HalfspaceClassifier"]
 
@@ -213,7 +214,7 @@ class HalfspaceClassifier(MarginSets, ClassifierMixin, ModelMethods, BaseEstimat
             )
         self.coef_ = coef[None]
         self.intercept_ = np.array([bias])
-        products = sides * apply_line(part, coef, bias)  # as `decision_function` has them
+        products = sides * self.fitted_model().raw_scores(part)[:, 0]
         if not self.separable_:
             self.slack_ = float(weights_of_rows @ np.maximum(0.0, 1.0 - products))
         largest = np.abs(coef).max(initial=0.0)
@@ -247,6 +248,18 @@ class HalfspaceClassifier(MarginSets, ClassifierMixin, ModelMethods, BaseEstimat
         solution = solve(columns.design[vertex.rows], np.ones(len(vertex.rows)))
         return columns.back(solution, 1.0)
 
+    def fitted_model(self) -> LinearModel:
+        """Return the fitted halfspace as a value.
+
+        Returns
+        -------
+        LinearModel
+            Its method `raw_scores` returns scores of shape (n_rows, 1), positive for the second
+            class; its `outcome` has the classes.
+        """
+        check_is_fitted(self)
+        return LinearModel.from_attributes(self.coef_, self.intercept_, Sides(self.classes_))
+
     def decision_function(self, X: Any) -> Floats:
         """Compute ⟨w, x⟩ + b.
 
@@ -260,9 +273,9 @@ class HalfspaceClassifier(MarginSets, ClassifierMixin, ModelMethods, BaseEstimat
         ndarray of shape (n_samples,)
             Positive for the second class.
         """
-        check_is_fitted(self)
+        model = self.fitted_model()
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return np.asarray(apply_line(X, self.coef_[0], self.intercept_[0]))
+        return model.raw_scores(X)[:, 0]
 
     def predict(self, X: Any) -> Array:
         """Predict classes.

@@ -21,8 +21,9 @@ from spinney.conformal.mixins import HeldOut, IntervalMixin, subsample_rows
 from spinney.linear_model._columns import Columns, power_of_two
 from spinney.linear_model._distinct_rows import DistinctRows
 from spinney.linear_model._pinball import minimise
-from spinney.linear_model._row_products import apply_line
+from spinney.models.linear import LinearModel
 from spinney.models.methods import ModelMethods
+from spinney.models.outcomes import Numbers
 
 __all__ = ["LADRegressor"]
 
@@ -243,10 +244,26 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
         return " (which takes four rows for each coefficient)"
 
     def _line(self, X: Any) -> Floats:
+        model = self.fitted_model()
         if sparse.issparse(X):
-            return np.asarray(apply_line(X, self.coef_, self.intercept_))
-        # Differences first: rows far from the origin lose no digits.
-        return np.asarray(apply_line(X, self.coef_, self._at_center, centre=self._center))
+            # `raw_scores` would compute the intercept at the origin again, with other rounding.
+            model = LinearModel.from_attributes(self.coef_, self.intercept_, model.outcome)
+        return model.raw_scores(X)[:, 0]
+
+    def fitted_model(self) -> LinearModel:
+        """Return the fitted line as a value.
+
+        Returns
+        -------
+        LinearModel
+            Its method `raw_scores` returns predictions of shape (n_rows, 1).
+        """
+        check_is_fitted(self)
+        # Dense rows are centred before they are multiplied: rows far from the origin keep their
+        # digits. The intercept is therefore that of centred rows, not `intercept_`.
+        return LinearModel.from_attributes(
+            self.coef_, self._at_center, Numbers(flat=True), center=np.asarray(self._center)
+        )
 
     def predict(self, X: Any) -> Floats:
         """Predict targets.

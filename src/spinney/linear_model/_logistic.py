@@ -31,6 +31,7 @@ from spinney.linear_model._row_products import RowwiseDecision
 from spinney.linear_model._summary import Summary, summarise
 from spinney.linear_model.design import Design, Floats
 from spinney.models.methods import ModelMethods
+from spinney.models.outcomes import Softmax, TwoClasses
 from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["LogisticRegression"]
@@ -190,6 +191,9 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
         tags = super().__sklearn_tags__()
         tags.array_api_support = False  # the core reads NumPy's arrays
         return tags
+
+    def _outcome(self, n_scores: int) -> TwoClasses | Softmax:
+        return (TwoClasses if n_scores == 1 else Softmax)(self.classes_)
 
     def _read_penalty(self) -> tuple[float, float]:
         """The weight of the penalty, and the share of absolute values in it."""

@@ -18,7 +18,9 @@ from spinney.conformal.mixins import read_calibration
 from spinney.linear_model._extreme_values import extreme_exponents, tame_weights
 from spinney.linear_model._linear_regression import LinearRegression
 from spinney.linear_model.design import Floats
+from spinney.models.linear import PolynomialModel, legendre_terms
 from spinney.models.methods import ModelMethods
+from spinney.models.outcomes import Numbers
 
 __all__ = ["PolynomialRegression"]
 
@@ -141,19 +143,16 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
         return self
 
     def _terms(self, X: Floats) -> Floats:
-        scaled = (X - self._middle) / self._half
-        powers = legendre.legvander(scaled, self.degree_)
-        return _products(powers, self.exponents_)
+        return legendre_terms(X, self.exponents_, middle=self._middle, half=self._half)
 
     def _choose_degree(self, X: Floats, y: Any, weights: Any) -> int:
         """The degree with the least error on rows left out; of equals the lowest."""
-        scaled = (X - self._middle) / self._half
         most = self.max_degree
         n_distinct = len(np.unique(X if weights is None else X[weights > 0], axis=0))
         while most > 0 and comb(X.shape[1] + most, most) >= min(n_distinct, _MOST_TERMS):
             most -= 1
         exponents = _exponents(X.shape[1], most)
-        terms = _products(legendre.legvander(scaled, most), exponents)
+        terms = legendre_terms(X, exponents, middle=self._middle, half=self._half)
         ends = [int((exponents.sum(axis=1) <= degree).sum()) for degree in range(most + 1)]
         targets = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
         shift = extreme_exponents(np.abs(targets).max(initial=0.0))
@@ -169,6 +168,24 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
             self.cv_errors_ = np.ldexp(np.asarray(errors), 2 * shift)
         return int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
 
+    def fitted_model(self) -> PolynomialModel:
+        """Return the fitted polynomial as a value.
+
+        Returns
+        -------
+        PolynomialModel
+            Its method `raw_scores` returns predictions of shape (n_rows, n_targets).
+        """
+        check_is_fitted(self)
+        coef = np.asarray(self.coef_, dtype=np.float64)
+        return PolynomialModel(
+            np.atleast_2d(coef),
+            self.exponents_,
+            middle=self._middle,
+            half=self._half,
+            outcome=Numbers(flat=coef.ndim == 1),
+        )
+
     def predict(self, X: Any) -> Any:
         """Predict with the polynomial.
 
@@ -182,9 +199,10 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
         ndarray of shape (n_rows,) or (n_rows, n_targets)
             Predictions.
         """
-        check_is_fitted(self)
+        model = self.fitted_model()
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.estimator_.predict(self._terms(X))
+        scores = model.raw_scores(X, n_jobs=self.n_jobs)
+        return scores[:, 0] if model.outcome.flat else scores
 
     @property
     def interval_method_(self) -> str:
@@ -236,14 +254,6 @@ def _exponents(n_features: int, degree: int) -> Any:
         for chosen in combinations_with_replacement(range(n_features), total):
             lines.append(np.bincount(chosen, minlength=n_features))
     return np.array(lines)
-
-
-def _products(powers: Floats, exponents: Any) -> Floats:
-    """Terms as products of the columns' polynomials, (n_rows, n_terms)."""
-    terms = np.ones((len(powers), len(exponents)))
-    for column in range(powers.shape[1]):
-        terms *= powers[:, column, :][:, exponents[:, column]]
-    return terms
 
 
 def _errors_without_each(terms: Floats, targets: Floats, weights: Any, ends: list[int]) -> Floats:

@@ -11,6 +11,7 @@ from scipy.special import softmax
 from sklearn.utils.validation import assert_all_finite
 
 from spinney import _core
+from spinney.models.row_products import as_csr, csr_arrays
 
 __all__ = ["Design", "Floats"]
 
@@ -37,11 +38,7 @@ class Design:
     def __init__(self, X: Any, weights: Any = None, n_threads: int = 1) -> None:
         self.is_sparse = sp.issparse(X)
         if self.is_sparse:
-            X = sp.csr_array(X, dtype=np.float64)
-            X.check_format(full_check=True)  # the core believes what it reads
-            if not X.has_canonical_format:
-                X = X.copy()
-                X.sum_duplicates()
+            X = as_csr(X)
         self.X = X
         self.n_rows, self.n_features = X.shape
         self.weights = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
@@ -140,7 +137,7 @@ class Design:
         else:
             Y = Y - centre[self.n_features :]
             sums = _core.sum_sparse_moments(
-                *self._stored(), self.n_features, Y, weights, self.n_threads
+                *csr_arrays(self.X), self.n_features, Y, weights, self.n_threads
             )
         width = self.n_features + Y.shape[1] + 1
         return np.asarray(sums).reshape(width, width)
@@ -165,7 +162,7 @@ class Design:
         told: Any
         if self.is_sparse:
             told = _core.measure_sparse_binary(
-                *self._stored(), self.n_features, targets, weights, coefficients, second,
+                *csr_arrays(self.X), self.n_features, targets, weights, coefficients, second,
                 self.n_threads,
             )  # fmt: skip
         else:
@@ -183,7 +180,7 @@ class Design:
         coefficients = np.ascontiguousarray(coefficients)
         if self.is_sparse:
             loss, gradient, hessian = _core.measure_sparse_multinomial(
-                *self._stored(), self.n_features, labels, weights, coefficients, self.n_threads
+                *csr_arrays(self.X), self.n_features, labels, weights, coefficients, self.n_threads
             )
             if second:
                 hessian = self._sparse_curvature(coefficients)
@@ -210,38 +207,3 @@ class Design:
                 out[a, :, b] = (X.T @ (X * curvature[:, np.newaxis])).toarray()
                 out[b, :, a] = out[a, :, b].T
         return out
-
-    def multiply(self, coefficients: Floats, centre: Floats | None = None) -> Floats:
-        """Return the products of rows, less a centre if they are dense, and coefficients.
-
-        A product depends on the values of its row alone, not on the other rows, the layout or the
-        number of threads, and it is the same for a dense and a sparse row.
-
-        Parameters
-        ----------
-        coefficients : ndarray of shape (n_outputs, n_features)
-            One line for each output.
-        centre : ndarray of shape (n_features,) or None
-            What is subtracted from dense rows first.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_outputs), float64
-            The products.
-        """
-        by = np.ascontiguousarray(coefficients, dtype=np.float64)
-        out = np.empty((self.n_rows, len(by)))
-        if self.is_sparse:
-            _core.multiply_sparse_rows(*self._stored(), by, self.n_threads, out)
-        else:
-            centre = _NOTHING if centre is None else np.ascontiguousarray(centre, dtype=np.float64)
-            _core.multiply_rows(self.X, by, centre, self.n_threads, out)
-        return out
-
-    def _stored(self) -> tuple[Any, Any, Any]:
-        index = self.X.indices.dtype if self.X.indices.dtype == np.int64 else np.int32
-        return (
-            np.ascontiguousarray(self.X.data, dtype=np.float64),
-            np.ascontiguousarray(self.X.indices, dtype=index),
-            np.ascontiguousarray(self.X.indptr, dtype=index),
-        )

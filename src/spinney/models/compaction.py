@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
-from spinney.models.form import LOG_LINK
+from spinney.models.outcomes import LOG_LINK
 from spinney.models.packing import ARRAYS, Arrays, lengths_of, on_grid, pack
 
 __all__ = ["compact_model"]
