@@ -36,7 +36,7 @@ MODELS = {
     "perceptron, nine classes": (Perceptron(max_iter=3), "nine", ["decision_function"]),
     "halfspace": (HalfspaceClassifier(), "two", ["decision_function"]),
 }
-# Columns at most, where fits take long with many.
+# Limits of the number of columns for models whose fits are slow with many.
 MOST_COLUMNS = {"polynomial": 9, "absolute deviations": 17, "halfspace": 17}
 CASES = [
     (name, n_features)
@@ -98,7 +98,7 @@ def test_one_row_and_many(name, n_features, dtype):
         np.testing.assert_array_equal(predict(rows[3:4]), expected[3:4])
         np.testing.assert_array_equal(predict(rows.tocsc().tocsr()), expected)
         shuffled = rows.copy()
-        for i in range(len(queries)):  # the order of what is stored does not matter
+        for i in range(len(queries)):  # the order of stored values does not matter
             part = slice(rows.indptr[i], rows.indptr[i + 1])
             shuffled.indices[part] = rows.indices[part][::-1]
             shuffled.data[part] = rows.data[part][::-1]
@@ -159,7 +159,7 @@ def test_types_of_predictions():
     assert wide.predict(X.astype(np.int8)).dtype == np.float64
     assert narrow.predict(X.astype(np.float32)).dtype == np.float32
     assert narrow.predict(X).dtype == np.float64
-    # The same numbers, however they are written.
+    # The type of the rows does not change predictions.
     np.testing.assert_array_equal(wide.predict(X.astype(np.float32)), wide.predict(X))
     np.testing.assert_array_equal(wide.predict(X.astype(np.int64)), wide.predict(X))
 
