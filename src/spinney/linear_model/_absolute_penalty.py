@@ -111,7 +111,7 @@ def _worst(w: Floats, gradient: Floats, weight: float) -> float:
 def _solve_set(
     objective: LogisticObjective, weight: float, w: Floats, goal: float, max_iter: int
 ) -> tuple[Floats, int, Floats]:
-    """Minimise over all columns; return parameters, the number of steps and the gradient."""
+    """Minimise over all columns; return parameters, number of steps and gradient."""
     absolute = np.full(objective.shape, weight)
     absolute[:, -1] = 0.0
     free = objective.free()

@@ -19,7 +19,7 @@ DEPENDENT = 1e-11
 
 
 def power_of_two(sizes: Any) -> Any:
-    """Return powers of two just above the sizes (1 for zero); division by them is exact."""
+    """Return powers of two just above the sizes (1 for zero), as exact divisors."""
     sizes = np.asarray(sizes, dtype=np.float64)
     exponents = np.frexp(np.where(sizes > 0, sizes, 0.5))[1]
     # 2**1024 overflows. After division by 2**1023, the largest numbers are below two, not below

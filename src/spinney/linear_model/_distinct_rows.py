@@ -15,7 +15,7 @@ Bits = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Perturbation:
-    """Pseudo-random numbers in [−1, 1] for each row, which perturb its target and its weight.
+    """Pseudo-random numbers in [−1, 1] that perturb the target and weight of rows.
 
     They depend only on the bits of the row. Those for targets are multiplied by the row's weight,
     like the targets.

@@ -1,4 +1,4 @@
-"""Prediction errors of linear models: by the normal theory, or from leave-one-out residuals.
+"""Errors of linear models: by normal theory or from leave-one-out residuals.
 
 Let x be a centred row and A the sums of products of columns plus the penalty. The *leverage* of a
 training row is h = w (1/n + x'A⁻¹x). Its leave-one-out error is e / (1 - h), where e is its
@@ -57,7 +57,7 @@ class LinearErrors:
     left_out: HeldOut
 
     def spread(self, X: Any) -> Floats:
-        """Return standard deviations of errors of new rows relative to the noise, (n_rows, 1)."""
+        """Return standard deviations of new errors in units of the noise, (n_rows, 1)."""
         return np.sqrt(1 + self.of_mean + _squares(X, self.centre, self.root))[:, None]
 
 
@@ -71,7 +71,7 @@ def _squares(X: Any, centre: Floats, root: Floats) -> Floats:
 
 
 def _root_of_inverse(moments: Moments, alpha: float) -> Floats:
-    """Return R with R R' = (xx + alpha)⁻¹, or the root of a pseudoinverse if it is singular."""
+    """Return R with R R' = (xx + alpha)⁻¹; of the pseudoinverse if it is singular."""
     lengths = column_lengths(moments)
     scales = np.sqrt(lengths**2 + alpha)
     scales[scales == 0] = 1.0
@@ -96,7 +96,9 @@ def measure_errors(
     *,
     fit_intercept: bool,
 ) -> LinearErrors | None:
-    """Return the errors of a fit; None unless the rows are in memory and outnumber the columns.
+    """Return the errors of a fit, or None.
+
+    They need rows in memory, and more rows than columns.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ MOST_DEGENERATE = 5
 
 
 def as_integers(column: Floats) -> Integers:
-    """Return the values of a column times a power of two that makes all of them integers."""
+    """Return a column times a power of two that makes all values integers."""
     ratios = [float(value).as_integer_ratio() for value in column]
     largest = max((denominator for _, denominator in ratios), default=1)
     return np.array([n * (largest // d) for n, d in ratios], dtype=object)
@@ -39,7 +39,7 @@ def exact_sign(row: Floats, w: Iterable[Any]) -> int:
 
 
 def convex_combination(Z: Floats) -> tuple[bool, list[Fraction]]:
-    """Return multipliers that combine the rows of `Z` to zero, or a w that separates them strictly.
+    """Return multipliers that combine the rows of `Z` to zero, or a separating w.
 
     Returns
     -------

@@ -28,7 +28,7 @@ _SMALL = 2.0**-400
 
 
 def normalize_extreme_weights(weights: Floats) -> Floats:
-    """Scale extreme weights to about one, for methods that depend only on their ratios."""
+    """Scale extreme weights to about one, if only their ratios matter."""
     shift = extreme_exponents(weights.max(initial=0.0))
     return weights if shift == 0 else np.asarray(np.ldexp(weights, -shift))
 
@@ -148,7 +148,10 @@ def explain_overflow(design: Design, targets: Any = None, names: Any = None) -> 
 
 
 def check_coefficients(estimator: Any, coef: Floats, intercept: Any) -> None:
-    """Raise an error if a coefficient, (n_features, n_targets), or an intercept overflows."""
+    """Raise an error if a coefficient or an intercept overflows.
+
+    `coef` has shape (n_features, n_targets).
+    """
     overflowing = np.flatnonzero(~np.isfinite(coef).all(axis=1))
     if len(overflowing):
         names = getattr(estimator, "feature_names_in_", None)

@@ -1,4 +1,4 @@
-"""Halfspaces by linear programming, with proofs of separability and inseparability."""
+"""Halfspaces by linear programming, with proofs of (in)separability."""
 
 from __future__ import annotations
 

@@ -290,8 +290,9 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
 
 
 def _inverse_density(residuals: Floats, level: float) -> float:
-    """Return 1 / density of the residuals at a quantile, from the difference of two quantiles."""
-    # Bofinger's width minimises the mean squared error for normal errors.
+    """Return 1 / density of the residuals at a quantile."""
+    # A difference of two quantiles; Bofinger's width minimises the mean squared error if errors are
+    # normal.
     z = ndtri(level)
     density = np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
     width = (4.5 * density**4 / (len(residuals) * (2 * z * z + 1) ** 2)) ** 0.2

@@ -1,4 +1,4 @@
-"""Least squares by normal equations if they are well conditioned, else by QR or SVD."""
+"""Least squares by well-conditioned normal equations, else by QR or SVD."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_PASSES = 4
 
 @dataclass(frozen=True)
 class Moments:
-    """Second moments of the rows about their mean (or, without an intercept, about zero).
+    """Second moments of the rows about their mean; about zero without an intercept.
 
     Parameters
     ----------
@@ -71,10 +71,10 @@ class Moments:
 
 
 def collect_moments(design: Design, Y: Floats, fit_intercept: bool) -> Moments:
-    """Return the moments, from one pass, or a few if the first centre is far from the means.
+    """Return the moments of the rows.
 
-    A pass also sums products of targets with each other, which are not needed: many targets are
-    therefore summed in groups.
+    One pass suffices unless the centre is far from the means. A pass also sums products of targets
+    with each other, which are not needed: many targets are therefore summed in groups.
     """
     if design.n_rows <= design.n_features and not design.is_sparse:
         return _measure_columns(design, Y, fit_intercept)

@@ -56,7 +56,7 @@ class LogisticObjective:
         return self.n_scores, self.design.n_features + 1
 
     def measure(self, w: Floats, second: bool) -> tuple[float, Floats, Floats]:
-        """Return the objective, its gradient (of the shape of w) and, if `second`, its Hessian."""
+        """Return the objective, its gradient and, if `second`, its Hessian."""
         loss, gradient, hessian = self.measure_loss(w, second)
         slopes = w[:, :-1]
         loss += 0.5 * self.alpha / self.total * float(np.vdot(slopes, slopes))
@@ -109,7 +109,7 @@ class LogisticObjective:
         return moved
 
     def is_separated(self, loss: float) -> bool:
-        """Return whether a loss (without penalty) is so small that no row is misclassified."""
+        """Return whether a loss without penalty proves that no row is misclassified."""
         return loss * self.total < self.design.least_weight * float(np.log(2.0))
 
     def take_columns(self, columns: Any) -> LogisticObjective:

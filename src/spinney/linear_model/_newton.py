@@ -37,7 +37,7 @@ _CG_CHANGE = 1e-6  # change of the scores for finite differences
 
 
 def largest_gain(tol: float) -> float:
-    """Return the gain of the last step, relative to the objective, at which a search ends."""
+    """Return the relative gain of a step at which a search ends."""
     return 0.01 * min(tol, 1e-2) ** 2
 
 
@@ -107,7 +107,7 @@ def _descend(
     find_direction: Callable[[Floats, float, Floats, Floats], Floats | None],
     second: bool,
 ) -> Minimum:
-    """Step along directions until the gradient is small and the next gain is negligible.
+    """Step until the gradient is small and the next gain is negligible.
 
     A last step follows from the point where both hold. Newton's method converges quadratically: the
     step doubles the number of correct digits of the coefficients.
@@ -185,11 +185,12 @@ def _solve(objective: LogisticObjective, hessian: Floats, gradient: Floats, free
 
 
 def add_common_curvature(objective: LogisticObjective, hessian: Floats, n_last: int) -> Floats:
-    """Return the Hessian with curvature along common shifts of the last `n_last` parameters.
+    """Return the Hessian with added curvature along shifts common to all classes.
 
-    Adding the same number to a parameter of all classes changes no probability. Without a penalty,
-    second derivatives along this shift are zero and the Hessian is singular. The added curvature is
-    that of the parameter itself, so that it does not depend on the units of the column.
+    It is added for the last `n_last` parameters of each class. Adding the same number to a
+    parameter of all classes changes no probability. Without a penalty, second derivatives along
+    this shift are zero and the Hessian is singular. The added curvature is that of the parameter
+    itself, so that it does not depend on the units of the column.
     """
     n_classes, width = objective.shape
     if n_classes == 1:

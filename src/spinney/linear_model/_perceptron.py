@@ -318,7 +318,7 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
         randoms: list[Any],
         max_iter: int,
     ) -> None:
-        """Fit one hyperplane per row of `positive`; `factors` are class weights of both sides."""
+        """Fit one hyperplane per row of `positive`; `factors` are class weights."""
         weights = np.asarray(sample_weight, dtype=np.float64)
         if (weights < 0).any():
             raise ValueError(f"sample_weight: expected weights >= 0, got {weights.min()}")

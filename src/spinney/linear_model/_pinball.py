@@ -101,7 +101,7 @@ def minimise(X: Floats, y: Floats, low: float, high: float, perturbation: Pertur
 def _try_perturbations(
     X: Floats, y: Floats, low: float, high: float, *, rows: Indices, perturbation: Perturbation
 ) -> Vertex:
-    """Descend from the vertex of `rows` with decreasing perturbations, until one is proven."""
+    """Descend with decreasing perturbations until a vertex is proven optimal."""
     size = np.abs(y).max(initial=0.0)
     best = None
     n_steps = 0

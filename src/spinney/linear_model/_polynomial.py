@@ -147,7 +147,7 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
         return legendre_terms(X, self.exponents_, middle=self._middle, half=self._half)
 
     def _choose_degree(self, X: Floats, y: Any, weights: Any) -> int:
-        """Return the lowest degree with the smallest error on held-out rows; set `cv_errors_`."""
+        """Return the lowest degree with the smallest held-out error; set `cv_errors_`."""
         most = self.max_degree
         n_distinct = len(np.unique(X if weights is None else X[weights > 0], axis=0))
         while most > 0 and comb(X.shape[1] + most, most) >= min(n_distinct, _MOST_TERMS):
@@ -247,7 +247,7 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
 
 
 def _exponents(n_features: int, degree: int) -> Any:
-    """Return degrees of the columns in all terms up to a total degree, the constant first."""
+    """Return the degrees of columns in all terms up to a degree, constant first."""
     n_terms = comb(n_features + degree, degree)
     if n_terms > _MOST_TERMS:
         raise ValueError(
@@ -262,9 +262,10 @@ def _exponents(n_features: int, degree: int) -> Any:
 
 
 def _leave_one_out_errors(terms: Floats, targets: Floats, weights: Any, ends: list[int]) -> Floats:
-    """Return leave-one-out errors of all degrees from one basis, with terms ordered by degree.
+    """Return the leave-one-out errors of all degrees, from one basis.
 
-    Equal rows are held out together, so that integer weights are equivalent to repeated rows.
+    Terms are ordered by degree. Equal rows are held out together, so that integer weights are
+    equivalent to repeated rows.
     """
     weights = np.ones(len(terms)) if weights is None else weights
     rows = np.column_stack([terms, targets])[weights > 0]
@@ -285,9 +286,10 @@ def _leave_one_out_errors(terms: Floats, targets: Floats, weights: Any, ends: li
 
 
 def _orthogonal(columns: Floats, ends: list[int]) -> tuple[Floats, list[int]]:
-    """Return an orthonormal basis, and the size of the basis of the first `end` columns.
+    """Return an orthonormal basis, and the size of its part for each degree.
 
-    Columns that depend on the columns before them are skipped.
+    The first ``ends[k]`` columns are the terms up to degree k. Columns that depend on the columns
+    before them are skipped.
     """
     basis = np.empty((len(columns), 0))
     sizes = [0]

@@ -16,7 +16,7 @@ _MOST_VALUES = 5_000_000  # largest size of the linear program
 
 
 def is_separable(design: Design, labels: Any, fit_intercept: bool) -> bool | None:
-    """Return whether the loss of some rows falls, and of no row grows, along some direction.
+    """Return whether some direction lowers losses of rows, and raises none.
 
     With a vector W_c for each class c, such a direction has <W_y - W_c, x> >= 0 for every row x of
     class y and every other class c, and not all of these are zero. If there is one, the logistic

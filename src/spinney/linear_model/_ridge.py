@@ -74,7 +74,7 @@ def _as_targets(y: Any) -> Floats:
 def _solve(
     design: Design, Y: Floats, moments: Moments, alphas: Floats, shrunk: Any = None
 ) -> Floats:
-    """Return coefficients for each target with its own penalty, (n_features, n_targets).
+    """Return coefficients, (n_features, n_targets); each target has its penalty.
 
     With `shrunk`, the root of the penalty of column j is divided by ``2**shrunk[j]``.
     """
@@ -123,7 +123,7 @@ def _decompose(moments: Moments) -> tuple[Floats, Floats]:
 
 
 def _excess_exponents(design: Design, moments: Moments, alpha: float) -> Any:
-    """Return exponents by which large columns can be scaled down without an effect on predictions.
+    """Return exponents that scale down large columns and change no prediction.
 
     These columns are so large that no penalty up to `alpha` changes a digit of a prediction. Scaled
     down, they no longer hide the digits of small columns.

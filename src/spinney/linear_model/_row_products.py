@@ -72,7 +72,7 @@ class RowwiseDecision:
         return (Sides if n_scores == 1 else LargestScore)(self.classes_)
 
     def decision_function(self, X: Any) -> Any:
-        """Compute the signed distance of each row to the hyperplane, times the normal's length.
+        """Return the signed distances to the hyperplanes, times the norm of `coef_`.
 
         Parameters
         ----------

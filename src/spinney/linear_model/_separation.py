@@ -95,7 +95,7 @@ class Separation:
 
 
 def inside(points: Points, normal: Floats) -> tuple[NDArray[np.bool_], bool]:
-    """Return which points are proven to be strictly inside, and whether none was in doubt."""
+    """Return which points are proven to be inside, and whether none was in doubt."""
     scores = np.asarray(points.exact @ normal)
     # A bound of the rounding error; no coordinate is larger than one.
     doubt = 2 * (len(normal) + 2) * EPS * np.abs(normal).sum()
@@ -127,9 +127,10 @@ def separate(points: Points) -> Separation:
 
 
 def _first_points(points: Points) -> Indices:
-    """Return points for the first program: half with the lowest scores of a least squares fit.
+    """Return the points of the first program.
 
-    Points that contradict each other are among these, or else points near the boundary.
+    Half of them have the lowest scores of a least squares fit. Points that contradict each other
+    are among these, or else points near the boundary.
     """
     n_points, n_columns = points.exact.shape
     n_first = max(FEWEST_POINTS, POINTS_PER_COLUMN * n_columns)
@@ -177,7 +178,7 @@ def _combination(points: Points, rows: Indices, multipliers: Floats) -> Floats |
 
 
 def _enclose(Z: Floats) -> Floats | None:
-    """Solve Σ λ_i z_i = 0 and Σ λ_i = 1 for a square system; None unless λ > 0 is proven.
+    """Solve Σ λ_i z_i = 0, Σ λ_i = 1 (a square system); None unless proven λ > 0.
 
     With R near the inverse of the matrix M and α >= ‖I − R M‖, α < 1, the true solution is within
     ‖R (M λ − e)‖ / (1 − α) of λ. Bounds of rounding errors are doubled, to cover the rounding of
@@ -207,7 +208,7 @@ def _enclose(Z: Floats) -> Floats | None:
 def _decide_exactly(
     points: Points, rows: Indices, multipliers: Floats, normal: Floats
 ) -> Separation:
-    """Decide in exact arithmetic, on a set of points that grows until the result holds for all."""
+    """Decide in exact arithmetic, on points added until the result holds for all."""
     n_columns = len(normal)
     scores = points.take(rows) @ normal
     near = rows[np.argsort(scores, kind="stable")[: 2 * n_columns + 2]]
@@ -232,7 +233,7 @@ def _decide_exactly(
 def _outside_exactly(
     points: Points, normal: Floats, numbers: list[Fraction]
 ) -> tuple[Indices, Floats]:
-    """Return points not strictly inside for the exact normal `numbers`, and all scores.
+    """Return points not inside for the exact normal `numbers`, and all scores.
 
     `normal` is the exact normal rounded to float64.
     """

@@ -91,7 +91,7 @@ def summarise(
     degrees: float | None,
     facts: dict[str, float],
 ) -> Summary:
-    """Return the summary, with `degrees` of freedom of Student's t, or None for the normal."""
+    """Return the summary; `degrees` of freedom None is the normal distribution."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence: expected a number between 0 and 1, got {confidence}")
     distribution = stats.norm() if degrees is None else stats.t(degrees)

@@ -99,7 +99,7 @@ class Design:
         return sums
 
     def triangle(self, Y: Floats, means: Floats, target_means: Floats, lengths: Floats) -> Floats:
-        """Return a triangular matrix with the same moments as (X, Y), by QR of blocks of rows.
+        """Return a triangular matrix with the moments of (X, Y), by QR of blocks.
 
         The means are subtracted from the columns; those of X are divided by their lengths.
         """
@@ -194,7 +194,7 @@ class Design:
         return loss, gradient, hessian.reshape(gradient.size, -1) if second else hessian
 
     def _sparse_curvature(self, coefficients: Floats) -> Floats:
-        """Return second derivatives of the multinomial loss of sparse rows, by pairs of classes."""
+        """Return second derivatives of the multinomial loss of sparse rows."""
         X = sp.hstack([self.X, np.ones((self.n_rows, 1))], format="csr", dtype=np.float64)
         probabilities = softmax(np.asarray(X @ coefficients.T), axis=1)
         n_classes, width = coefficients.shape

@@ -184,7 +184,7 @@ def sum_moments(
     labels: NDArray[np.int32] | None = None,
     shares: Floats | None = None,
 ) -> Moments:
-    """Return sums over all rows; `labels` or `shares` replace the responsibilities if given."""
+    """Return sums over all rows; given `labels` or `shares` are responsibilities."""
     sums_of_core = core_mixture(components, rows.shift).sum_moments(
         rows.X, rows.weights, labels, shares, rows.n_threads
     )

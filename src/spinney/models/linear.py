@@ -84,7 +84,7 @@ class LinearModel:
 
 @dataclass(frozen=True)
 class PolynomialModel:
-    """A polynomial whose scores are sums of products of Legendre polynomials of the columns.
+    """A polynomial: scores are sums of products of Legendre polynomials.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Products of rows and coefficients; each depends on its own row alone, to the bit.
+"""Products of rows and coefficients, each independent of the other rows.
 
 Products of whole matrices (BLAS) add in an order that depends on the number of rows and on their
 layout in memory. The same row would then have different products in different tables.
@@ -32,7 +32,7 @@ def as_csr(X: Any) -> Any:
 
 
 def csr_arrays(X: Any) -> tuple[Any, Any, Any]:
-    """Return values, column indices and row starts of a CSR array, in types that the core reads."""
+    """Return values, column indices and row starts of a CSR array for the core."""
     index = X.indices.dtype if X.indices.dtype == np.int64 else np.int32
     return (
         np.ascontiguousarray(X.data, dtype=np.float64),
