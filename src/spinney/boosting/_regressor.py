@@ -20,7 +20,7 @@ from spinney.conformal.group_scale import GroupScale, learn_group_scale
 from spinney.conformal.mixins import HeldOut, IntervalMixin
 from spinney.data.table import Table, read_table
 from spinney.distributed.workers import Workers
-from spinney.models.form import LOG_LINK
+from spinney.models.outcomes import LOG_LINK
 
 __all__ = ["GradientBoostingRegressor"]
 

@@ -7,7 +7,7 @@ from typing import Any
 from spinney.boosting._fit_plan import Continuation
 from spinney.boosting._loss import Loss
 from spinney.models.boosted_trees import BoostedTrees
-from spinney.models.form import LOG_LINK
+from spinney.models.outcomes import LOG_LINK
 
 __all__ = ["upgrade_booster"]
 

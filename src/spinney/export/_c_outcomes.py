@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from spinney.export._c_text import as_double, as_string, table
-from spinney.models import form as _form
+from spinney.models import outcomes as _outcomes
 from spinney.models.form import NotExpressible
 
 __all__ = ["write_outcome"]
@@ -145,23 +145,23 @@ def _write(outcome: Any, n_scores: int, prefix: str) -> str:
 
 
 @_write.register
-def _(outcome: _form.Numbers, n_scores: int, prefix: str) -> str:
+def _(outcome: _outcomes.Numbers, n_scores: int, prefix: str) -> str:
     divided = "" if outcome.divisor == 1 else f" / {as_double(outcome.divisor)}"
     return _write_numbers(f"scores[k]{divided}", outcome.flat, n_scores, prefix)
 
 
 @_write.register
-def _(outcome: _form.Exponential, n_scores: int, prefix: str) -> str:
+def _(outcome: _outcomes.Exponential, n_scores: int, prefix: str) -> str:
     return _write_numbers("exp(scores[k])", outcome.flat, n_scores, prefix)
 
 
 @_write.register
-def _(outcome: _form.Logistic, n_scores: int, prefix: str) -> str:
+def _(outcome: _outcomes.Logistic, n_scores: int, prefix: str) -> str:
     return _write_numbers("1.0 / (1.0 + exp(-scores[k]))", outcome.flat, n_scores, prefix)
 
 
 @_write.register
-def _(outcome: _form.SortedQuantiles, n_scores: int, prefix: str) -> str:
+def _(outcome: _outcomes.SortedQuantiles, n_scores: int, prefix: str) -> str:
     positions = table("int positions[]", map(str, outcome.positions))
     body = [
         f"double order[{n_scores}] = {{0}};",
@@ -175,7 +175,7 @@ def _(outcome: _form.SortedQuantiles, n_scores: int, prefix: str) -> str:
 
 
 @_write.register
-def _(outcome: _form.WeightedMedian, n_scores: int, prefix: str) -> str:
+def _(outcome: _outcomes.WeightedMedian, n_scores: int, prefix: str) -> str:
     weights = table("double weights[]", map(as_double, outcome.weights))
     body = [
         f"double order[{n_scores}], below = 0.0, total = 0.0;",
@@ -195,7 +195,7 @@ def _(outcome: _form.WeightedMedian, n_scores: int, prefix: str) -> str:
 
 
 @_write.register
-def _(outcome: _form.Isolation, n_scores: int, prefix: str) -> str:
+def _(outcome: _outcomes.Isolation, n_scores: int, prefix: str) -> str:
     usual, offset = as_double(outcome.usual), as_double(outcome.offset)
     score = f"-pow(2.0, -(scores[0] / {usual}))" if outcome.usual > 0 else "-0.5"
     head = f"double {prefix}decision_function(const double *row)"
@@ -210,7 +210,7 @@ double {prefix}predict(const double *row)
 
 
 @_write.register
-def _(outcome: _form.Shares, n_scores: int, prefix: str) -> str:
+def _(outcome: _outcomes.Shares, n_scores: int, prefix: str) -> str:
     divided = f"out[k] = scores[k] / {as_double(outcome.divisor)};"
     share = ["int k;", _COMPUTE, f"for (k = 0; k < {n_scores}; ++k) {divided}"]
     index = [_COMPUTE, f"return largest(scores, {n_scores});"]
@@ -220,7 +220,7 @@ def _(outcome: _form.Shares, n_scores: int, prefix: str) -> str:
 
 
 @_write.register
-def _(outcome: _form.SeveralShares, n_scores: int, prefix: str) -> str:
+def _(outcome: _outcomes.SeveralShares, n_scores: int, prefix: str) -> str:
     sizes = [len(classes) for classes in outcome.classes]
     n = len(sizes)
     starts = table("int starts[]", map(str, np.cumsum([0, *sizes])))
@@ -255,7 +255,7 @@ def _(outcome: _form.SeveralShares, n_scores: int, prefix: str) -> str:
 
 
 @_write.register
-def _(outcome: _form.TwoClasses, n_scores: int, prefix: str) -> str:
+def _(outcome: _outcomes.TwoClasses, n_scores: int, prefix: str) -> str:
     odds = "scores[0]" if outcome.factor == 1 else f"{as_double(outcome.factor)} * scores[0]"
     share = [
         "double odds;",
@@ -269,7 +269,7 @@ def _(outcome: _form.TwoClasses, n_scores: int, prefix: str) -> str:
 
 
 @_write.register
-def _(outcome: _form.Softmax, n_scores: int, prefix: str) -> str:
+def _(outcome: _outcomes.Softmax, n_scores: int, prefix: str) -> str:
     share = [
         "int k;",
         _COMPUTE,
@@ -284,7 +284,7 @@ def _(outcome: _form.Softmax, n_scores: int, prefix: str) -> str:
 
 
 @_write.register
-def _(outcome: _form.BoostedVotes, n_scores: int, prefix: str) -> str:
+def _(outcome: _outcomes.BoostedVotes, n_scores: int, prefix: str) -> str:
     n = n_scores
     total, others = as_double(outcome.total), as_double(n - 1)
     score = [f"for (k = 0; k < {n}; ++k) {{", f"    scores[k] /= {total};"]
@@ -303,7 +303,7 @@ def _(outcome: _form.BoostedVotes, n_scores: int, prefix: str) -> str:
 
 
 @_write.register
-def _(outcome: _form.Sides, n_scores: int, prefix: str) -> str:
+def _(outcome: _outcomes.Sides, n_scores: int, prefix: str) -> str:
     head = f"double {prefix}decision_function(const double *row)"
     score = (head, [_COMPUTE, "return scores[0];"])
     index = [_COMPUTE, "return scores[0] > 0;"]
@@ -311,7 +311,7 @@ def _(outcome: _form.Sides, n_scores: int, prefix: str) -> str:
 
 
 @_write.register
-def _(outcome: _form.LargestScore, n_scores: int, prefix: str) -> str:
+def _(outcome: _outcomes.LargestScore, n_scores: int, prefix: str) -> str:
     copied = ["int k;", _COMPUTE, f"for (k = 0; k < {n_scores}; ++k) out[k] = scores[k];"]
     head = f"void {prefix}decision_function(const double *row, double *out)"
     index = [_COMPUTE, f"return largest(scores, {n_scores});"]
@@ -321,7 +321,7 @@ def _(outcome: _form.LargestScore, n_scores: int, prefix: str) -> str:
 
 
 @_write.register
-def _(outcome: _form.OneClass, n_scores: int, prefix: str) -> str:
+def _(outcome: _outcomes.OneClass, n_scores: int, prefix: str) -> str:
     share = [_COMPUTE, "out[0] = 1.0;"]
     return _write_classes(
         outcome.classes, n_scores, prefix, [_COMPUTE, "return 0;"], _proba_function(prefix, share)

@@ -7,13 +7,8 @@ from typing import Any
 import numpy as np
 
 from spinney.export._c_text import as_double, table
-from spinney.models.form import (
-    Form,
-    LinearScores,
-    NotExpressible,
-    PolynomialScores,
-    TreeScores,
-)
+from spinney.models.form import Form, NotExpressible, TreeScores
+from spinney.models.linear import LinearModel, PolynomialModel
 from spinney.models.tree import Tree
 
 __all__ = ["write_scores"]
@@ -52,16 +47,16 @@ def write_scores(form: Form) -> tuple[str, int]:
     """Return the C code that computes the scores, and the number of scores."""
     if isinstance(form.scores, TreeScores):
         return _write_trees(form, form.scores), len(form.scores.start)
-    if isinstance(form.scores, LinearScores):
+    if isinstance(form.scores, LinearModel):
         return _write_linear(form.scores), len(form.scores.coef)
-    if isinstance(form.scores, PolynomialScores):
+    if isinstance(form.scores, PolynomialModel):
         return _write_polynomial(form.scores), len(form.scores.coef)
     raise NotExpressible(
         "C code does not support nearest neighbours, which need a search; use export_onnx instead"
     )
 
 
-def _write_linear(scores: LinearScores) -> str:
+def _write_linear(scores: LinearModel) -> str:
     n_scores, n_features = scores.coef.shape
     parts = [
         table(f"double coef[{n_scores * n_features}]", map(as_double, scores.coef.ravel())),
@@ -87,7 +82,7 @@ static void compute_scores(const double *row, double *scores)
     return "\n".join(parts)
 
 
-def _write_polynomial(scores: PolynomialScores) -> str:
+def _write_polynomial(scores: PolynomialModel) -> str:
     n_scores, n_terms = scores.coef.shape
     n_features, degree = len(scores.middle), scores.degree
     factors = scores.factors()

@@ -7,14 +7,9 @@ from typing import Any
 
 from spinney import __version__
 from spinney.export.reading import read_form
-from spinney.models.form import (
-    Form,
-    LinearScores,
-    NotExpressible,
-    PolynomialScores,
-    Shares,
-    TreeScores,
-)
+from spinney.models.form import Form, NotExpressible, TreeScores
+from spinney.models.linear import LinearModel, PolynomialModel
+from spinney.models.outcomes import Shares
 
 __all__ = ["export_onnx"]
 
@@ -120,17 +115,17 @@ def _add_scores(graph: Any, rows: str, form: Form) -> tuple[str, int]:
     if isinstance(scores, TreeScores):
         sums_to = form.outcome.divisor if isinstance(form.outcome, Shares) else None
         return add_tree_scores(graph, rows, scores, sums_to), len(scores.start)
-    if isinstance(scores, LinearScores):
+    if isinstance(scores, LinearModel):
         if scores.center is not None:
             rows = graph.add("Sub", rows, graph.constant(scores.center))
         products = graph.add("MatMul", rows, graph.constant(scores.coef.T))
         return graph.add("Add", products, graph.constant(scores.intercept)), len(scores.coef)
-    if isinstance(scores, PolynomialScores):
+    if isinstance(scores, PolynomialModel):
         return _add_polynomial(graph, rows, scores), len(scores.coef)
     return add_neighbor_scores(graph, rows, scores), scores.values.shape[1]
 
 
-def _add_polynomial(graph: Any, rows: str, scores: PolynomialScores) -> str:
+def _add_polynomial(graph: Any, rows: str, scores: PolynomialModel) -> str:
     """Add the sums of the terms, which are products of Legendre polynomials."""
     from_middle = graph.add("Sub", rows, graph.constant(scores.middle))
     x = graph.add("Div", from_middle, graph.constant(scores.half))

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import TensorProto
 
 from spinney.export._onnx_graph import Graph
-from spinney.models import form as _form
+from spinney.models import outcomes as _outcomes
 from spinney.models.form import NotExpressible
 
 __all__ = ["add_outcome"]
@@ -30,16 +30,16 @@ def add_outcome(graph: Graph, scores: str, n_scores: int, outcome: Any, kind: in
     n_scores : int
         The number of scores.
     outcome : object
-        How predictions follow from scores: a class of `spinney.models.form`.
+        How predictions follow from scores: a class of `spinney.models.outcomes`.
     kind : int
         The tensor type of numeric outputs.
     """
-    if isinstance(outcome, _form.SeveralShares):
+    if isinstance(outcome, _outcomes.SeveralShares):
         _add_several(graph, scores, outcome, kind)
         return
     result = _predict(outcome, graph, scores, n_scores)
     if isinstance(result, _Labelled):
-        isolated = isinstance(outcome, _form.Isolation)
+        isolated = isinstance(outcome, _outcomes.Isolation)
         labels = _label_values(np.array([-1, 1]) if isolated else outcome.classes)
         label = graph.add("Gather", graph.constant(labels), result.index)
         graph.add_output("label", label, _label_kind(labels), None)
@@ -65,7 +65,7 @@ def _narrowed(graph: Graph, value: str, kind: int) -> str:
     return value if kind == TensorProto.DOUBLE else graph.cast(value, kind)
 
 
-def _add_several(graph: Graph, scores: str, outcome: _form.SeveralShares, kind: int) -> None:
+def _add_several(graph: Graph, scores: str, outcome: _outcomes.SeveralShares, kind: int) -> None:
     """Add a matrix of labels, and the probabilities for each of its columns."""
     labels = _label_values(np.concatenate([np.asarray(c, dtype=object) for c in outcome.classes]))
     shares = graph.add("Div", scores, graph.number(outcome.divisor))
@@ -119,24 +119,24 @@ def _predict(outcome: Any, graph: Graph, scores: str, n_scores: int) -> Any:
 
 
 @_predict.register
-def _(outcome: _form.Numbers, graph: Graph, scores: str, n_scores: int) -> Any:
+def _(outcome: _outcomes.Numbers, graph: Graph, scores: str, n_scores: int) -> Any:
     if outcome.divisor == 1:
         return scores
     return graph.add("Div", scores, graph.number(outcome.divisor))
 
 
 @_predict.register
-def _(outcome: _form.Exponential, graph: Graph, scores: str, n_scores: int) -> Any:
+def _(outcome: _outcomes.Exponential, graph: Graph, scores: str, n_scores: int) -> Any:
     return graph.add("Exp", scores)
 
 
 @_predict.register
-def _(outcome: _form.Logistic, graph: Graph, scores: str, n_scores: int) -> Any:
+def _(outcome: _outcomes.Logistic, graph: Graph, scores: str, n_scores: int) -> Any:
     return graph.add("Sigmoid", scores)
 
 
 @_predict.register
-def _(outcome: _form.SortedQuantiles, graph: Graph, scores: str, n_scores: int) -> Any:
+def _(outcome: _outcomes.SortedQuantiles, graph: Graph, scores: str, n_scores: int) -> Any:
     k = graph.constant(np.array([n_scores]))
     ordered, _ = graph.add_many("TopK", 2, scores, k, axis=1, largest=0)
     positions = graph.constant(np.array(outcome.positions))
@@ -144,7 +144,7 @@ def _(outcome: _form.SortedQuantiles, graph: Graph, scores: str, n_scores: int) 
 
 
 @_predict.register
-def _(outcome: _form.WeightedMedian, graph: Graph, scores: str, n_scores: int) -> Any:
+def _(outcome: _outcomes.WeightedMedian, graph: Graph, scores: str, n_scores: int) -> Any:
     k = graph.constant(np.array([n_scores]))
     ordered, order = graph.add_many("TopK", 2, scores, k, axis=1, largest=0)
     weights = graph.add("Gather", graph.constant(outcome.weights), order)
@@ -156,7 +156,7 @@ def _(outcome: _form.WeightedMedian, graph: Graph, scores: str, n_scores: int) -
 
 
 @_predict.register
-def _(outcome: _form.Isolation, graph: Graph, scores: str, n_scores: int) -> Any:
+def _(outcome: _outcomes.Isolation, graph: Graph, scores: str, n_scores: int) -> Any:
     lengths = graph.squeeze(scores)
     if outcome.usual > 0:
         share = graph.add("Neg", graph.add("Div", lengths, graph.number(outcome.usual)))
@@ -170,13 +170,13 @@ def _(outcome: _form.Isolation, graph: Graph, scores: str, n_scores: int) -> Any
 
 
 @_predict.register
-def _(outcome: _form.Shares, graph: Graph, scores: str, n_scores: int) -> Any:
+def _(outcome: _outcomes.Shares, graph: Graph, scores: str, n_scores: int) -> Any:
     shares = graph.add("Div", scores, graph.number(outcome.divisor))
     return _Labelled(_largest(graph, scores), "probabilities", shares, True)
 
 
 @_predict.register
-def _(outcome: _form.TwoClasses, graph: Graph, scores: str, n_scores: int) -> Any:
+def _(outcome: _outcomes.TwoClasses, graph: Graph, scores: str, n_scores: int) -> Any:
     odds = scores
     if outcome.factor != 1:
         odds = graph.add("Mul", scores, graph.number(outcome.factor))
@@ -186,13 +186,13 @@ def _(outcome: _form.TwoClasses, graph: Graph, scores: str, n_scores: int) -> An
 
 
 @_predict.register
-def _(outcome: _form.Softmax, graph: Graph, scores: str, n_scores: int) -> Any:
+def _(outcome: _outcomes.Softmax, graph: Graph, scores: str, n_scores: int) -> Any:
     shares = graph.add("Softmax", scores, axis=1)
     return _Labelled(_largest(graph, scores), "probabilities", shares, True)
 
 
 @_predict.register
-def _(outcome: _form.BoostedVotes, graph: Graph, scores: str, n_scores: int) -> Any:
+def _(outcome: _outcomes.BoostedVotes, graph: Graph, scores: str, n_scores: int) -> Any:
     n = len(outcome.classes)
     votes = graph.add("Div", scores, graph.number(outcome.total))
     if not outcome.real:  # a vote that is not for a class is against it
@@ -211,18 +211,18 @@ def _(outcome: _form.BoostedVotes, graph: Graph, scores: str, n_scores: int) -> 
 
 
 @_predict.register
-def _(outcome: _form.Sides, graph: Graph, scores: str, n_scores: int) -> Any:
+def _(outcome: _outcomes.Sides, graph: Graph, scores: str, n_scores: int) -> Any:
     score = graph.squeeze(scores)
     return _Labelled(_is_positive(graph, score), "scores", score, False)
 
 
 @_predict.register
-def _(outcome: _form.LargestScore, graph: Graph, scores: str, n_scores: int) -> Any:
+def _(outcome: _outcomes.LargestScore, graph: Graph, scores: str, n_scores: int) -> Any:
     return _Labelled(_largest(graph, scores), "scores", scores, True)
 
 
 @_predict.register
-def _(outcome: _form.OneClass, graph: Graph, scores: str, n_scores: int) -> Any:
+def _(outcome: _outcomes.OneClass, graph: Graph, scores: str, n_scores: int) -> Any:
     nothing = graph.add("Mul", graph.unsqueeze(graph.column(scores, 0)), graph.number(0.0))
     ones = graph.add("Add", nothing, graph.number(1.0))
     return _Labelled(_largest(graph, ones), "probabilities", ones, True)

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
-from spinney.models.form import NeighborScores, NotExpressible, Numbers, SeveralShares, Shares
+from spinney.models.form import NeighborScores, NotExpressible
+from spinney.models.outcomes import Numbers, SeveralShares, Shares
 from spinney.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 __all__ = ["NEIGHBOR_MODELS", "read_neighbors"]

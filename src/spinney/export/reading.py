@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.data.table import schema_of
-from spinney.export.linear_models import LINEAR_MODELS, read_linear, read_polynomial
+from spinney.export.linear_models import LINEAR_MODELS, read_linear
 from spinney.export.neighbor_models import NEIGHBOR_MODELS, read_neighbors
 from spinney.export.tree_models import read_trees
 from spinney.linear_model import PolynomialRegression
@@ -31,10 +31,8 @@ def read_form(model: Any) -> Form:
     """
     if not type(model).__module__.startswith("spinney."):
         raise NotExpressible("expected a fitted Spinney model")
-    if isinstance(model, LINEAR_MODELS):
+    if isinstance(model, (*LINEAR_MODELS, PolynomialRegression)):
         read: Any = read_linear
-    elif isinstance(model, PolynomialRegression):
-        read = read_polynomial
     elif isinstance(model, NEIGHBOR_MODELS):
         read = read_neighbors
     else:

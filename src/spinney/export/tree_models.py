@@ -15,16 +15,14 @@ from spinney.ensemble import BaggingClassifier, BaggingRegressor
 from spinney.forest import IsolationForest
 from spinney.forest.classifier import ForestClassifier
 from spinney.forest.regressor import ForestRegressor
-from spinney.models.form import (
+from spinney.models.form import Floats, NotExpressible, TreeScores
+from spinney.models.outcomes import (
     BoostedVotes,
-    Floats,
     Isolation,
-    NotExpressible,
     Numbers,
     OneClass,
     SeveralShares,
     Shares,
-    TreeScores,
     WeightedMedian,
 )
 from spinney.models.tree import Tree

@@ -12,7 +12,7 @@ from spinney.data.table import Schema
 from spinney.importing._trees import SourceTree, append_tree
 from spinney.models.boosted_trees import BoostedTrees
 from spinney.models.forest_store import ForestStore
-from spinney.models.form import LOG_LINK
+from spinney.models.outcomes import LOG_LINK
 
 __all__ = ["BoosterSource", "make_booster", "single_leaf"]
 

@@ -19,8 +19,9 @@ from spinney.ensemble import BaggingClassifier, BaggingRegressor
 from spinney.export.tree_models import read_trees
 from spinney.forest.classifier import ForestClassifier
 from spinney.forest.regressor import ForestRegressor
-from spinney.models import form as _form
+from spinney.models import outcomes as _outcomes
 from spinney.models.forest_store import ForestStore
+from spinney.models.form import NotExpressible
 from spinney.tree.base import BaseTree
 
 __all__ = ["StoredSum", "read_tree_sum"]
@@ -47,7 +48,7 @@ class StoredSum:
     start : ndarray of shape (n_scores,)
         The scores before the first tree.
     outcome : object
-        How predictions follow from scores: a class of `spinney.models.form`.
+        How predictions follow from scores: a class of `spinney.models.outcomes`.
     """
 
     model: Any
@@ -62,7 +63,7 @@ class StoredSum:
     @property
     def is_linear(self) -> bool:
         """Whether the mean prediction is the prediction for the mean scores."""
-        return isinstance(self.outcome, _form.Numbers | _form.Shares)
+        return isinstance(self.outcome, _outcomes.Numbers | _outcomes.Shares)
 
     def read(self, X: Any) -> tuple[Any, Any]:
         """Return rows in the format of the core, and as a table of columns."""
@@ -158,13 +159,13 @@ def _votes(outcome: Any, scores: Floats) -> Floats:
 
 
 _OUTCOMES: dict[type, Callable[[Any, Floats], Any]] = {
-    _form.Numbers: lambda outcome, scores: scores / outcome.divisor,
-    _form.Shares: lambda outcome, scores: scores / outcome.divisor,
-    _form.Exponential: lambda outcome, scores: np.exp(scores),
-    _form.Logistic: lambda outcome, scores: expit(scores),
-    _form.TwoClasses: lambda outcome, scores: _two(outcome.factor * scores),
-    _form.Softmax: lambda outcome, scores: softmax(scores, axis=-1),
-    _form.BoostedVotes: _votes,
+    _outcomes.Numbers: lambda outcome, scores: scores / outcome.divisor,
+    _outcomes.Shares: lambda outcome, scores: scores / outcome.divisor,
+    _outcomes.Exponential: lambda outcome, scores: np.exp(scores),
+    _outcomes.Logistic: lambda outcome, scores: expit(scores),
+    _outcomes.TwoClasses: lambda outcome, scores: _two(outcome.factor * scores),
+    _outcomes.Softmax: lambda outcome, scores: softmax(scores, axis=-1),
+    _outcomes.BoostedVotes: _votes,
 }
 
 
@@ -178,9 +179,9 @@ def read_tree_sum(model: Any) -> StoredSum | None:
         if model.n_outputs_ > 1:
             return None
         n_trees = len(model._store)
-        outcome: Any = _form.Numbers(True, float(n_trees))
+        outcome: Any = _outcomes.Numbers(True, float(n_trees))
         if is_classifier(model):
-            outcome = _form.Shares(model.classes_, float(n_trees))
+            outcome = _outcomes.Shares(model.classes_, float(n_trees))
         width = model._store.width
         hard = getattr(model, "voting", "soft") == "hard"
         start = np.zeros(width)
@@ -210,7 +211,7 @@ def _from_values(model: Any) -> StoredSum | None:
     """Copy trees into the core whose leaf values have to be computed first."""
     try:
         scores, outcome = read_trees(model)
-    except _form.NotExpressible:
+    except NotExpressible:
         return None
     if type(outcome) not in _OUTCOMES:
         return None

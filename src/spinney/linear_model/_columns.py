@@ -1,4 +1,4 @@
-"""Columns made ready for a solver: alike in size, independent, orthogonal."""
+"""Columns prepared for a solver: of similar size, independent, orthogonal."""
 
 from __future__ import annotations
 
@@ -9,39 +9,41 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-__all__ = ["Columns", "is_flat", "power_of_two"]
+__all__ = ["Columns", "is_constant", "power_of_two"]
 
 Floats = NDArray[np.float64]
 
-# A column whose distance from those before it is below this, in units of its size, repeats them.
+# A column depends on the columns before it if its distance from their span is below this share of
+# its size.
 DEPENDENT = 1e-11
 
 
 def power_of_two(sizes: Any) -> Any:
-    """Powers of two just above the sizes (1 for zero): dividing by them rounds nothing."""
+    """Return powers of two just above the sizes (1 for zero), as exact divisors."""
     sizes = np.asarray(sizes, dtype=np.float64)
     exponents = np.frexp(np.where(sizes > 0, sizes, 0.5))[1]
-    # 2**1024 does not exist; numbers that need it are then below two instead of one.
+    # 2**1024 overflows. After division by 2**1023, the largest numbers are below two, not below
+    # one.
     return np.ldexp(1.0, np.minimum(exponents, 1023))
 
 
-def is_flat(X: Floats) -> NDArray[np.bool_]:
-    """Which columns are constant, but for the last bits."""
+def is_constant(X: Floats) -> NDArray[np.bool_]:
+    """Return whether each column is constant, up to rounding."""
     low, high = X.min(axis=0), X.max(axis=0)
     return high - low <= 4 * np.finfo(np.float64).eps * np.maximum(np.abs(low), np.abs(high))
 
 
 @dataclass
 class Columns:
-    """Centred and scaled columns of a dense matrix, and how to get back.
+    """Centred and scaled columns of a dense matrix, and the map of coefficients back.
 
     Attributes
     ----------
     design : ndarray of shape (n_rows, n_kept)
-        Independent columns, the constant among them, centred, scaled.
+        The independent columns, centred and scaled. The constant column comes last, if there is
+        one.
     kept : ndarray of int
-        Which features they are of; the constant column, if there is one, comes last in `design`
-        and is not listed.
+        The features of these columns, without the constant column.
     centers, scales : ndarray of shape (n_features,)
         Feature j is `centers[j] + scales[j] * column`.
     fit_intercept : bool
@@ -55,18 +57,19 @@ class Columns:
     fit_intercept: bool
 
     @classmethod
-    def of(cls, X: Floats, fit_intercept: bool) -> Columns:
+    def from_rows(cls, X: Floats, fit_intercept: bool) -> Columns:
+        """Center and scale the columns of `X`, and drop those that depend on others."""
         n_rows, n_features = X.shape
         scales = power_of_two(np.abs(X).max(axis=0, initial=0.0))
         scaled = X / scales
         centers = np.zeros(n_features)
         if fit_intercept:
-            flat = is_flat(scaled)
+            constant = is_constant(scaled)
             centers = scaled.mean(axis=0)
             scaled -= centers
-            # A constant column less its mean is rounding, nothing to be made large.
-            scaled[:, flat] = 0.0
-            wider = power_of_two(np.where(flat, 1.0, np.abs(scaled).max(axis=0, initial=0.0)))
+            # The rest of a constant column is rounding errors; scaling would make them large.
+            scaled[:, constant] = 0.0
+            wider = power_of_two(np.where(constant, 1.0, np.abs(scaled).max(axis=0, initial=0.0)))
             with np.errstate(over="ignore"):
                 wider = np.minimum(wider, 2.0**1023 / scales)  # the product must be finite
             scaled /= wider
@@ -77,7 +80,7 @@ class Columns:
             diagonal = np.abs(np.diag(R))
             n_kept = int(np.sum(diagonal > DEPENDENT * np.sqrt(n_rows) * max(diagonal[0], 1e-300)))
             if fit_intercept:
-                # Columns that are centred leave room for one less than there are rows.
+                # Centred columns have at most rank n_rows - 1.
                 n_kept = min(n_kept, n_rows - 1)
             kept = np.sort(order[:n_kept])
         else:
@@ -88,15 +91,15 @@ class Columns:
         return cls(design, kept, centers, scales, fit_intercept)
 
     def orthogonal(self, weights: Floats) -> Floats:
-        """Orthonormal columns that span the weighted design, times the root of the rows."""
+        """Return an orthonormal basis of the weighted design, times sqrt(n_rows)."""
         weighted = self.design * weights[:, None]
         Q = np.linalg.qr(weighted)[0]
         return np.ascontiguousarray(Q * np.sqrt(len(Q)))
 
-    def back(self, solution: Floats, scale: float) -> tuple[Floats, float]:
-        """Coefficients of the features, and the intercept."""
+    def restore_coef(self, solution: Floats, scale: float) -> tuple[Floats, float]:
+        """Return the coefficients of the features and the intercept, both times `scale`."""
         coef = np.zeros(len(self.scales))
-        # What float64 cannot hold the caller sees.
+        # The caller checks for coefficients that overflow.
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             coef[self.kept] = solution[: len(self.kept)] / self.scales[self.kept] * scale
             if not self.fit_intercept:

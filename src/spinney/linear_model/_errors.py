@@ -1,9 +1,9 @@
-"""How far a linear model's predictions are off: by a formula, or by its rows left out in turn.
+"""Errors of linear models: by normal theory or from leave-one-out residuals.
 
-With x about the means and A the sums of products plus the penalty, a row's *leverage* is
-h = w (1/n + x'A⁻¹x). The error of a row that is left out is e / (1 - h), and that of a new row
-has the variance σ² (1 + 1/n + x'A⁻¹x). In units of its root the former is e / √(1 - h), whichever
-row it is: a studentised residual.
+Let x be a centred row and A the sums of products of columns plus the penalty. The *leverage* of a
+training row is h = w (1/n + x'A⁻¹x). Its leave-one-out error is e / (1 - h), where e is its
+residual. The error of a new row has the variance σ² (1 + 1/n + x'A⁻¹x). The leave-one-out error
+divided by the root of the factor of σ² is the studentised residual e / √(1 - h), for every row.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy import linalg, special
+from sklearn.utils.validation import validate_data
 
 from spinney.conformal.mixins import HeldOut, IntervalMixin, check_method
 from spinney.conformal.rules import Floats, check_coverage
@@ -23,29 +24,29 @@ from spinney.linear_model.design import Design
 __all__ = ["LinearErrors", "LinearIntervals", "measure_errors"]
 
 _EPS = float(np.finfo(np.float64).eps)
-_WORK = 2e7  # products for the leverages of rows; most fits have many times as many
-_FEWEST, _MOST = 1_000, 5_000  # rows whose residuals are kept
+_MOST_PRODUCTS = 2e7  # products to compute leverages: little compared with most fits
+_FEWEST, _MOST = 1_000, 5_000  # limits of the number of rows whose residuals are kept
 _METHODS = ("auto", "conformal", "normal")
 
 
 @dataclass(frozen=True)
 class LinearErrors:
-    """What intervals of a linear model need.
+    """Errors of a linear model, from which intervals are computed.
 
     Parameters
     ----------
     centre : ndarray of shape (n_features,)
         Means of the columns; zeros without an intercept.
     root : ndarray of shape (n_features, rank)
-        R with x'A⁻¹x = |R'x|².
+        The matrix R with x'A⁻¹x = |R'x|².
     of_mean : float
         1/n with an intercept, else 0.
     sigma : ndarray of shape (n_targets,)
         Standard deviations of the noise; NaN if no degrees of freedom are left.
     degrees : float
-        Degrees of freedom of these.
+        Degrees of freedom of the noise.
     left_out : HeldOut
-        Studentised residuals (as `truth`, around zero) of rows, or of some of very many.
+        Studentised residuals of the rows (or of a sample), stored as `truth` around zero.
     """
 
     centre: Floats
@@ -56,20 +57,21 @@ class LinearErrors:
     left_out: HeldOut
 
     def spread(self, X: Any) -> Floats:
-        """Standard deviation of a new row's error in units of the noise, (n_rows, 1)."""
+        """Return standard deviations of new errors in units of the noise, (n_rows, 1)."""
         return np.sqrt(1 + self.of_mean + _squares(X, self.centre, self.root))[:, None]
 
 
 def _squares(X: Any, centre: Floats, root: Floats) -> Floats:
+    """Return x'A⁻¹x of each row."""
     if sp.issparse(X):
-        turned = np.asarray(X @ root) - centre @ root
+        rotated = np.asarray(X @ root) - centre @ root
     else:
-        turned = (np.asarray(X, dtype=np.float64) - centre) @ root
-    return np.asarray(np.einsum("ij,ij->i", turned, turned))
+        rotated = (np.asarray(X, dtype=np.float64) - centre) @ root
+    return np.asarray(np.einsum("ij,ij->i", rotated, rotated))
 
 
 def _root_of_inverse(moments: Moments, alpha: float) -> Floats:
-    """R with R R' = (xx + alpha)⁻¹; where there is no inverse, on the columns that tell."""
+    """Return R with R R' = (xx + alpha)⁻¹; of the pseudoinverse if it is singular."""
     lengths = column_lengths(moments)
     scales = np.sqrt(lengths**2 + alpha)
     scales[scales == 0] = 1.0
@@ -94,7 +96,9 @@ def measure_errors(
     *,
     fit_intercept: bool,
 ) -> LinearErrors | None:
-    """Measure the errors of a fit; None where there are no more rows than columns, or none here.
+    """Return the errors of a fit, or None.
+
+    They need rows in memory, and more rows than columns.
 
     Parameters
     ----------
@@ -105,13 +109,13 @@ def measure_errors(
     moments : Moments
         Their moments.
     coef : ndarray of shape (n_features, n_targets)
-        What was found.
+        Coefficients of the fit.
     alpha : float
         The penalty.
     fit_intercept : bool
         Whether there is an intercept.
     """
-    if not isinstance(targets, np.ndarray):  # rows that lie elsewhere, of which no sample is kept
+    if not isinstance(targets, np.ndarray):  # rows in other processes: no sample is kept
         return None
     d = design.n_features
     if not moments.is_finite or moments.xx.shape != (d, d) or d == 0:
@@ -121,44 +125,45 @@ def measure_errors(
     weights = design.weights
     counted: Any = slice(None) if weights is None else np.flatnonzero(weights > 0)
     n_counted = design.n_rows if weights is None else len(counted)
-    n_kept = int(min(_MOST, max(_FEWEST, _WORK / d**2)))
+    n_kept = int(min(_MOST, max(_FEWEST, _MOST_PRODUCTS / d**2)))
     rows = counted
     if n_counted > n_kept:
         rows = np.unique(np.random.default_rng(0).integers(n_counted, size=n_kept))
         rows = rows if weights is None else counted[rows]
-    some = design.X[rows]
-    own = np.ones(some.shape[0]) if weights is None else weights[rows]
-    leverages = own * (of_mean + _squares(some, moments.means, root))
+    sample = design.X[rows]
+    row_weights = np.ones(sample.shape[0]) if weights is None else weights[rows]
+    leverages = row_weights * (of_mean + _squares(sample, moments.means, root))
     intercept = moments.target_means - moments.means @ coef
-    residuals = targets[rows] - (some @ coef + intercept)
-    # A row that its own coefficient fits exactly tells nothing.
-    told = leverages < 1 - 1e-9
-    studentised = residuals[told] / np.sqrt(1 - leverages[told])[:, None]
-    # Sum of all leverages: the rank less what the penalty takes, and one for the intercept.
+    residuals = targets[rows] - (sample @ coef + intercept)
+    # A row with leverage 1 is always fitted exactly: its residual has no information.
+    informative = leverages < 1 - 1e-9
+    studentised = residuals[informative] / np.sqrt(1 - leverages[informative])[:, None]
+    # The sum of all leverages without the intercept: the rank, reduced by the penalty.
     used = float(root.shape[1])
     if alpha > 0:
         used = float(np.einsum("ij,ij->", root, moments.xx @ root))
     degrees = n_counted - used - int(fit_intercept)
     squares = moments.yy - 2 * np.einsum("ij,ij->j", coef, moments.xy)
     squares += np.einsum("ij,ij->j", coef, moments.xx @ coef)
-    if (squares < 1e-6 * moments.yy).any():  # the difference has lost its digits: ask the rows
-        every = targets[counted] - (design.X[counted] @ coef + intercept)
-        squares = np.square(every).T @ (
-            np.ones(len(every)) if weights is None else weights[counted]
+    if (squares < 1e-6 * moments.yy).any():
+        # The difference has lost its digits: sum the squared residuals of the rows instead.
+        all_residuals = targets[counted] - (design.X[counted] @ coef + intercept)
+        squares = np.square(all_residuals).T @ (
+            np.ones(len(all_residuals)) if weights is None else weights[counted]
         )
     sigma = np.sqrt(np.maximum(squares, 0) / degrees) if degrees > 0 else squares * np.nan
     held = HeldOut(
-        "rows left out in turn",
+        "leave-one-out residuals",
         np.asarray(studentised),
         np.zeros(studentised.shape),
-        weights=None if weights is None else own[told],
-        rows=np.arange(design.n_rows)[rows][told],
+        weights=None if weights is None else row_weights[informative],
+        rows=np.arange(design.n_rows)[rows][informative],
     )
     return LinearErrors(moments.means, root, of_mean, sigma, float(degrees), held)
 
 
 class LinearIntervals(IntervalMixin):
-    """`predict_interval` of a linear model, whose fit leaves `_errors`."""
+    """`predict_interval` of a linear model whose fit sets `_errors`."""
 
     fit_intercept: bool
 
@@ -166,10 +171,10 @@ class LinearIntervals(IntervalMixin):
         errors = vars(self).get("_errors")
         if errors is None:
             raise ValueError(
-                f"{type(self).__name__} knows its errors only with more rows than columns, no "
-                "sign constraints, one penalty and a direct solution; "
-                "spinney.calibration.ConformalRegressor gives intervals to any regressor, as do "
-                "rows that fit did not see, given as calibration=(X, y)"
+                f"{type(self).__name__} has no errors for intervals: they require more rows than "
+                "columns, no sign constraints, one penalty and a direct solver; use "
+                "spinney.calibration.ConformalRegressor, which adds intervals to any regressor, or "
+                "pass held-out rows as calibration=(X, y)"
             )
         return errors  # type: ignore[no-any-return]
 
@@ -178,17 +183,18 @@ class LinearIntervals(IntervalMixin):
 
     @property
     def interval_method_(self) -> str:
-        """What intervals are made from, in words; of ``method="auto"``."""
-        told = super().interval_method_
-        return f"{told}; the t distribution for coverages that these are too few for"
+        """Description of how ``method="auto"`` makes intervals, and from which rows."""
+        method = super().interval_method_
+        return f"{method}; the t distribution if these are too few for the coverage"
 
     def _predict_with_scale(self, X: Any) -> tuple[Floats, Any]:
-        told = np.asarray(self.predict(X), dtype=np.float64)  # type: ignore[attr-defined]
+        predicted = np.asarray(self.predict(X), dtype=np.float64)  # type: ignore[attr-defined]
         if vars(self).get("_errors") is None:
-            return told, None
+            return predicted, None
         spread = self._linear_errors().spread(_rows(self, X))
-        return told, np.broadcast_to(spread, (len(told), told.size // max(len(told), 1))).reshape(
-            told.shape
+        n_targets = predicted.size // max(len(predicted), 1)
+        return predicted, np.broadcast_to(spread, (len(predicted), n_targets)).reshape(
+            predicted.shape
         )
 
     def predict_interval(
@@ -203,13 +209,13 @@ class LinearIntervals(IntervalMixin):
         coverage : float, default=0.9
             Share of rows, between 0 and 1, whose target is to lie in its interval.
         method : {"auto", "conformal", "normal"}, default="auto"
-            "conformal": the errors of rows that are left out in turn, which follow from the fit,
-            say how far an interval must reach, below and above, in units of what the row's place
-            among the others makes of the noise. "normal": the t distribution, right if errors are
-            normal and all alike. "auto" is "conformal", and "normal" where there are too few rows
-            for the coverage, which "conformal" answers with infinite ends.
+            "conformal": quantiles of the leave-one-out errors determine how far an interval reaches
+            below and above the prediction. Errors are scaled by their standard deviation, which
+            depends on the leverage of the row. "normal": the t distribution, exact for independent
+            normal errors of equal variance. "auto": "conformal", or "normal" if there are too few
+            rows for the coverage, where "conformal" returns infinite ends.
         calibration : tuple (X, y), default=None
-            Rows that fit did not see, and their targets: "conformal" takes their errors instead.
+            Held-out rows and their targets, whose errors "conformal" uses instead.
 
         Returns
         -------
@@ -220,29 +226,30 @@ class LinearIntervals(IntervalMixin):
         check_method(method, _METHODS)
         if calibration is not None:
             if method == "normal":
-                raise ValueError("calibration: method='normal' takes none")
+                raise ValueError("calibration: expected None with method='normal'; got (X, y)")
             return super().predict_interval(X, coverage, method, calibration)
-        told = np.asarray(self.predict(X), dtype=np.float64)  # type: ignore[attr-defined]
+        predicted = np.asarray(self.predict(X), dtype=np.float64)  # type: ignore[attr-defined]
         errors = self._linear_errors()
         tail = (1 - coverage) / 2
         if method == "auto" and (len(errors.left_out) + 1) * tail < 1:
             method = "normal"
         spread = errors.spread(_rows(self, X))
         if method == "conformal" or method == "auto":
-            flat = told.reshape(len(told), -1)
+            flat = predicted.reshape(len(predicted), -1)
             ends = errors.left_out.interval(flat, np.broadcast_to(spread, flat.shape), coverage)
-            return ends.reshape(*told.shape, 2)
+            return ends.reshape(*predicted.shape, 2)
         if errors.degrees <= 0:
-            raise ValueError("method='normal': no degrees of freedom are left for the noise")
+            raise ValueError(
+                "method='normal': expected more rows than coefficients, to estimate the variance "
+                f"of the errors; got {errors.degrees:g} degrees of freedom"
+            )
         half = special.stdtrit(errors.degrees, 1 - tail) * errors.sigma * spread
-        half = half.reshape(told.shape)
-        return np.stack([told - half, told + half], axis=-1)
+        half = half.reshape(predicted.shape)
+        return np.stack([predicted - half, predicted + half], axis=-1)
 
 
 def _rows(model: Any, X: Any) -> Any:
-    """Rows as numbers; predict has checked them."""
+    """Return rows as floats, after `predict` has checked them."""
     if sp.issparse(X):
         return X.tocsr()
-    from sklearn.utils.validation import validate_data
-
     return validate_data(model, X, dtype=np.float64, reset=False)

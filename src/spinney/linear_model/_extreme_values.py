@@ -1,7 +1,7 @@
-"""Values so large or small that their squares leave the range of float64.
+"""Scaling of values whose squares overflow or underflow.
 
-Columns, targets and weights are multiplied by powers of two, which changes no digit; ordinary
-values are left alone.
+Columns, targets and weights are multiplied by powers of two, which rounds nothing. Ordinary values
+are not scaled.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ __all__ = [
     "check_coefficients",
     "explain_overflow",
     "largest_of_columns",
+    "normalize_extreme_weights",
     "rescale",
-    "tame_weights",
 ]
 
 _LARGE = 2.0**400  # squares of smaller values can be summed
 _SMALL = 2.0**-400
 
 
-def tame_weights(weights: Floats) -> Floats:
-    """Bring weights near one where only their ratios count."""
+def normalize_extreme_weights(weights: Floats) -> Floats:
+    """Scale extreme weights to about one, if only their ratios matter."""
     shift = extreme_exponents(weights.max(initial=0.0))
     return weights if shift == 0 else np.asarray(np.ldexp(weights, -shift))
 
 
 def extreme_exponents(largest: Any, small: float = _SMALL) -> Any:
-    """Exponents of extreme sizes, 0 for ordinary ones."""
+    """Return the binary exponents of extreme sizes, and 0 for ordinary ones."""
     exponents = np.frexp(largest)[1]
     extreme = (largest > _LARGE) | ((largest > 0) & (largest < small))
     return np.where(extreme, exponents, 0)
 
 
 def largest_of_columns(X: Any) -> Floats:
-    """Largest absolute value of each column."""
+    """Return the largest absolute value of each column."""
     if sp.issparse(X):
         return np.asarray(abs(X).max(axis=0).toarray(), dtype=np.float64).ravel()
     return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
@@ -58,9 +58,9 @@ class Rescaled:
     targets : ndarray of shape (n_rows, n_targets)
         Targets.
     columns, outputs : ndarray of int
-        Exponents by which each column and each target was made smaller.
+        Column j was divided by ``2**columns[j]``, target k by ``2**outputs[k]``.
     weights : int
-        … and the weights.
+        The weights were divided by ``2**weights``.
     """
 
     design: Design
@@ -70,18 +70,18 @@ class Rescaled:
     weights: int
 
     def restore_coef(self, coef: Floats) -> Floats:
-        """Coefficients, (n_features, n_targets), of the values as they came."""
+        """Return coefficients, (n_features, n_targets), in the units of the given values."""
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(np.ldexp(coef, self.outputs - self.columns[:, np.newaxis]))
 
     def restore_targets(self, values: Floats) -> Floats:
-        """Values in units of the targets, one for each."""
+        """Return one value for each target in the units of the given targets."""
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(np.ldexp(values, self.outputs))
 
 
 def rescale(design: Design, targets: Floats, *, tiny: bool) -> Rescaled | None:
-    """Rescale what is extreme; None if nothing is.
+    """Return the problem with extreme columns, targets and weights scaled, or None.
 
     Parameters
     ----------
@@ -90,14 +90,15 @@ def rescale(design: Design, targets: Floats, *, tiny: bool) -> Rescaled | None:
     targets : ndarray of shape (n_rows, n_targets)
         Targets.
     tiny : bool
-        Whether tiny columns are made larger, too: a penalty forbids that.
+        Whether to scale up tiny columns; must be False with a penalty, whose effect depends on the
+        units.
     """
     columns = extreme_exponents(largest_of_columns(design.X), _SMALL if tiny else 0.0)
     outputs = extreme_exponents(np.abs(targets).max(axis=0, initial=0.0))
-    of_rows = 0
+    weight_exponent = 0
     if design.weights is not None:
-        of_rows = int(extreme_exponents(design.weights.max(initial=0.0), 0.0))
-    if not (columns.any() or outputs.any() or of_rows):
+        weight_exponent = int(extreme_exponents(design.weights.max(initial=0.0), 0.0))
+    if not (columns.any() or outputs.any() or weight_exponent):
         return None
     X: Any
     if design.is_sparse:
@@ -105,19 +106,21 @@ def rescale(design: Design, targets: Floats, *, tiny: bool) -> Rescaled | None:
         X.data = np.ldexp(X.data, -columns[X.indices])
     else:
         X = np.ldexp(np.asarray(design.X, dtype=np.float64), -columns)
-    weights = None if design.weights is None else np.ldexp(design.weights, -of_rows)
+    weights = None if design.weights is None else np.ldexp(design.weights, -weight_exponent)
     return Rescaled(
         Design(X, weights, design.n_threads),
         np.ldexp(targets, -outputs),
         columns,
         outputs,
-        of_rows,
+        weight_exponent,
     )
 
 
 def explain_overflow(design: Design, targets: Any = None, names: Any = None) -> ValueError:
-    """Name the parameter whose values are too large, and what to do."""
-    if not isinstance(design.X, np.ndarray) and not sp.issparse(design.X):  # in partitions
+    """Return an error that names the argument with too large values."""
+    if not isinstance(design.X, np.ndarray) and not sp.issparse(
+        design.X
+    ):  # rows in other processes
         return ValueError(
             "X: values are so large that sums of their squares overflow; divide large columns by "
             "a power of ten"
@@ -127,7 +130,7 @@ def explain_overflow(design: Design, targets: Any = None, names: Any = None) -> 
     column = f"column {j}" if names is None else f"column {names[j]!r}"
     largest_target = 0.0 if targets is None else float(np.abs(targets).max(initial=0.0))
     largest_weight = 0.0 if design.weights is None else float(design.weights.max())
-    # A weight counts once where a value counts by its square.
+    # Sums have the weight times the square of a value.
     if np.sqrt(largest_weight) > max(sizes[j], largest_target):
         return ValueError(
             f"sample_weight: weights up to {largest_weight:.3g} are so large that sums overflow; "
@@ -145,11 +148,16 @@ def explain_overflow(design: Design, targets: Any = None, names: Any = None) -> 
 
 
 def check_coefficients(estimator: Any, coef: Floats, intercept: Any) -> None:
-    """Raise an error where float64 cannot hold a coefficient, (n_features, n_targets)."""
-    wrong = np.flatnonzero(~np.isfinite(coef).all(axis=1))
-    if len(wrong):
+    """Raise an error if a coefficient or an intercept overflows.
+
+    `coef` has shape (n_features, n_targets).
+    """
+    overflowing = np.flatnonzero(~np.isfinite(coef).all(axis=1))
+    if len(overflowing):
         names = getattr(estimator, "feature_names_in_", None)
-        column = f"column {wrong[0]}" if names is None else f"column {names[wrong[0]]!r}"
+        column = (
+            f"column {overflowing[0]}" if names is None else f"column {names[overflowing[0]]!r}"
+        )
         raise ValueError(
             f"X: the coefficient of {column} is beyond the range of float64; its values are too "
             "small compared with y: multiply the column, or divide y, by a power of ten"

@@ -1,4 +1,4 @@
-"""A halfspace that linear programming finds, or the proof that none separates the classes."""
+"""Halfspaces by linear programming, with proofs of (in)separability."""
 
 from __future__ import annotations
 
@@ -19,56 +19,56 @@ from threadpoolctl import threadpool_limits
 
 from spinney.conformal.mixins import MarginSets
 from spinney.data.labels import encode_labels
-from spinney.linear_model._columns import Columns, is_flat, power_of_two
+from spinney.linear_model._columns import Columns, is_constant, power_of_two
 from spinney.linear_model._distinct_rows import DistinctRows
 from spinney.linear_model._pinball import minimise
-from spinney.linear_model._row_products import apply_line
 from spinney.linear_model._separation import Points, separate
+from spinney.models.linear import LinearModel
 from spinney.models.methods import ModelMethods
+from spinney.models.outcomes import Sides
 
 __all__ = ["HalfspaceClassifier"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-# Sparse matrices of up to this many numbers are made dense: rows can be compared there.
+# Sparse matrices of up to this many values are converted to dense ones, to find equal rows.
 MOST_DENSE = 20_000_000
 
 
 class HalfspaceClassifier(MarginSets, ClassifierMixin, ModelMethods, BaseEstimator):
     """Halfspace by linear programming, for two classes.
 
-    If some halfspace has the second class inside and the first one outside, one is found, with
-    y_i (⟨w, x_i⟩ + b) >= 1 for all rows (y_i = ±1). Otherwise multipliers of the rows prove that
-    there is none, and the halfspace with the least sum of slacks max(0, 1 − y_i (⟨w, x_i⟩ + b)) is
-    found. The decision is exact: what the solver of linear programs says is checked with bounds of
-    rounding, and where they leave a doubt without rounding.
+    If a halfspace separates the classes, the fit finds one with y_i (⟨w, x_i⟩ + b) >= 1 for all
+    rows, where y_i = ±1. Otherwise multipliers of the rows prove that there is none, and the fit
+    minimises the sum of slacks max(0, 1 − y_i (⟨w, x_i⟩ + b)). The decision is exact: the solution
+    of the linear program is verified with bounds of rounding errors, and in exact arithmetic where
+    these leave a doubt.
 
     Parameters
     ----------
     fit_intercept : bool, default=True
-        Whether the halfspace may have a bias b; without one its border goes through the origin.
+        Whether to fit the bias b; without it the boundary goes through the origin.
     slack : {"hinge", "error"}, default="hinge"
-        What to do where no halfspace separates the classes: minimise the sum of slacks, or raise
-        ValueError.
+        If no halfspace separates the classes: minimise the sum of slacks, or raise a ValueError.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        The normal w of the border, pointing to the second class.
+        The normal w of the boundary, which points to the second class.
     intercept_ : ndarray of shape (1,)
         The bias b.
     separable_ : bool
-        Whether the halfspace has the classes strictly apart: no training error.
+        Whether the halfspace separates the classes strictly: no training error.
     margin_ : float
-        Distance of the nearest row from the border, min y_i (⟨w, x_i⟩ + b) / ‖w‖. It is the margin
-        of the halfspace that was found, not the largest of all halfspaces; below zero if the
-        classes are not separable.
+        Distance of the nearest row from the boundary, min y_i (⟨w, x_i⟩ + b) / ‖w‖. It is the
+        margin of this halfspace, not the largest of all halfspaces; not positive if the classes are
+        not separable.
     certificate_ : ndarray of shape (n_samples,) or None
         If the classes are not separable: λ >= 0 with Σ λ_i = 1, Σ λ_i y_i x_i = 0 and (with
-        `fit_intercept`) Σ λ_i y_i = 0, but for rounding; the true numbers, of which these are
-        roundings, fulfil it exactly. Then no w and b can have all y_i (⟨w, x_i⟩ + b) > 0: weighted
-        by λ they add up to zero. The two sides of the sum are one point in both classes' hulls.
+        `fit_intercept`) Σ λ_i y_i = 0. These are the rounded values of an exact solution. Then no w
+        and b have y_i (⟨w, x_i⟩ + b) > 0 for all rows, because the sum weighted by λ is zero. The
+        two halves of the sum are a common point of the convex hulls of the classes.
     slack_ : float
         The weighted sum of slacks, zero if separable.
     classes_ : ndarray of shape (2,)
@@ -76,21 +76,21 @@ class HalfspaceClassifier(MarginSets, ClassifierMixin, ModelMethods, BaseEstimat
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if all are strings.
+        Names of the columns, if all are strings.
 
     See Also
     --------
-    Perceptron : Finds a separating halfspace by going through the rows.
+    Perceptron : Finds a separating halfspace by passes over the rows.
 
     Notes
     -----
-    Among the separating halfspaces the program takes the one that, with columns centred and scaled
-    to about one, has the largest least y_i (⟨w, x_i⟩ + b) for coefficients in [−1, 1]: the largest
-    margin in Manhattan distance, in these units. Weights of rows matter for slacks only; rows of
-    weight zero do not count.
+    Columns are centred and scaled to about one. Among the separating halfspaces, the program
+    maximises the minimum of y_i (⟨w, x_i⟩ + b) for coefficients in [−1, 1]: the largest margin in
+    Manhattan distance, in these units. Weights of rows affect only slacks; rows of weight zero are
+    ignored.
 
-    The slacks are minimised by the method of `LADRegressor`, and by HiGHS for sparse matrices of
-    more than 20 million entries.
+    The sum of slacks is minimised by the method of `LADRegressor`, or by HiGHS for sparse matrices
+    with more than 20 million values (zeros included).
 
     Examples
     --------
@@ -126,7 +126,7 @@ class HalfspaceClassifier(MarginSets, ClassifierMixin, ModelMethods, BaseEstimat
         y : array-like of shape (n_samples,)
             Two classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the slacks, >= 0. Rows of weight zero do not count.
+            Weights of the slacks, at least 0. Rows of weight zero are ignored.
 
         Returns
         -------
@@ -154,7 +154,7 @@ class HalfspaceClassifier(MarginSets, ClassifierMixin, ModelMethods, BaseEstimat
         signs = np.where(codes == 1, 1.0, -1.0)
         if sparse.issparse(X) and X.shape[0] * X.shape[1] <= MOST_DENSE:
             X = X.toarray()
-        # Sums by BLAS depend on its threads, and these would decide between equally good answers.
+        # The rounding of BLAS depends on its threads, and would choose between equally good fits.
         with threadpool_limits(limits=1, user_api="blas"):
             self._decide(X, signs, weights)
         return self
@@ -162,90 +162,105 @@ class HalfspaceClassifier(MarginSets, ClassifierMixin, ModelMethods, BaseEstimat
     def _decide(self, X: Any, signs: Floats, weights: Floats) -> None:
         dense = not sparse.issparse(X)
         if dense:
-            distinct = DistinctRows.of(X, signs, weights)
-            rows, weights_of_rows = distinct.rows, distinct.weights
+            distinct = DistinctRows.from_rows(X, signs, weights)
+            rows, row_weights = distinct.rows, distinct.weights
         else:
             rows = np.flatnonzero(weights > 0)
-            weights_of_rows = weights[rows]
-        part, sides = X[rows], signs[rows]
-        sizes = power_of_two(abs(part).max(axis=0).toarray()[0] if not dense else _sizes(part))
-        points = _points(part, sides, sizes, self.fit_intercept)
+            row_weights = weights[rows]
+        used, sides = X[rows], signs[rows]
+        sizes = power_of_two(abs(used).max(axis=0).toarray()[0] if not dense else _sizes(used))
+        points = _points(used, sides, sizes, self.fit_intercept)
         found = separate(points)
         self.certificate_ = None
         self.separable_ = found.normal is not None
         if found.normal is not None:
             normal = found.normal
-            least = float(np.min(np.asarray(points.exact @ normal)))
-            if not found.safe or least <= 0:
+            smallest = float(np.min(np.asarray(points.exact @ normal)))
+            if not found.safe or smallest <= 0:
                 warnings.warn(
-                    "HalfspaceClassifier: the classes are separable, but so barely that products "
-                    "in float64 may put training rows on the wrong side",
+                    "HalfspaceClassifier: the classes are separable, but with so small a margin "
+                    "that rounding errors may put training rows on the wrong side",
                     ConvergenceWarning,
                     stacklevel=3,
                 )
-            # A power of two, which rounds nothing, just below: so that every product is >= 1.
-            unit = float(power_of_two(least)) / 2 if least > 0 else 1.0
+            # Divide by a power of two at most the smallest product, without rounding: then all
+            # products are at least 1.
+            unit = float(power_of_two(smallest)) / 2 if smallest > 0 else 1.0
             coef, bias = self._unscale(normal / unit, sizes)
             self.slack_ = 0.0
         else:
             assert found.multipliers is not None
             if self.slack == "error":
                 raise ValueError(
-                    "X and y: expected classes that a halfspace separates (slack='error'), got "
-                    "classes with a point in common, a convex combination of "
-                    f"{np.count_nonzero(found.multipliers)} rows; slack='hinge' finds a halfspace"
+                    "X and y: expected classes that a halfspace separates (slack='error'); got "
+                    "classes whose convex hulls have a common point, a combination of "
+                    f"{np.count_nonzero(found.multipliers)} rows; slack='hinge' allows errors"
                 )
             if dense:
-                coef, bias = self._least_slack(part, sides, distinct)
+                coef, bias = self._minimise_slack(used, sides, distinct)
                 shares = weights / distinct.weights[distinct.members]
                 self.certificate_ = np.where(
                     weights > 0, found.multipliers[distinct.members] * shares, 0.0
                 )
             else:
-                normal = _sparse_least_slack(points.exact, weights_of_rows)
+                normal = _minimise_sparse_slack(points.exact, row_weights)
                 coef, bias = self._unscale(normal, sizes)
                 self.certificate_ = np.zeros(len(signs))
                 self.certificate_[rows] = found.multipliers
         if not (np.isfinite(coef).all() and np.isfinite(bias)):
             raise ValueError(
-                "X: expected columns whose coefficients float64 can hold, got values up to "
-                f"{abs(X).max():.3g}"
+                "X: coefficients are beyond the range of float64; got values up to "
+                f"{abs(X).max():.3g}; multiply columns by a power of ten"
             )
         self.coef_ = coef[None]
         self.intercept_ = np.array([bias])
-        products = sides * apply_line(part, coef, bias)  # as `decision_function` has them
+        products = sides * self.fitted_model().raw_scores(used)[:, 0]
         if not self.separable_:
-            self.slack_ = float(weights_of_rows @ np.maximum(0.0, 1.0 - products))
+            self.slack_ = float(row_weights @ np.maximum(0.0, 1.0 - products))
         largest = np.abs(coef).max(initial=0.0)
         length = largest * float(np.linalg.norm(coef / largest)) if largest > 0 else 0.0
         self.margin_ = float(products.min() / length) if length > 0 else 0.0
 
     def _unscale(self, normal: Floats, sizes: Floats) -> tuple[Floats, float]:
+        """Return coefficients and bias in the units of X."""
         with np.errstate(over="ignore", under="ignore"):
             if not self.fit_intercept:
                 return normal / sizes, 0.0
             return normal[:-1] / sizes, float(normal[-1])
 
-    def _least_slack(
+    def _minimise_slack(
         self, X: Floats, sides: Floats, distinct: DistinctRows
     ) -> tuple[Floats, float]:
-        """Minimise Σ w max(0, 1 − y f(x)): a loss that is linear on both sides, 0 and 1."""
-        columns = Columns.of(X, self.fit_intercept)
+        """Minimise Σ w max(0, 1 − y f(x)), a pinball loss with the slopes 0 and 1."""
+        columns = Columns.from_rows(X, self.fit_intercept)
         columns.design *= sides[:, None]
         if columns.design.shape[1] == 0:
             return np.zeros(X.shape[1]), 0.0
         shares = distinct.weights / distinct.weights.max()
         vertex = minimise(
-            columns.orthogonal(shares), shares, 0.0, 1.0, distinct.disturbance(shares)
+            columns.orthogonal(shares), shares, 0.0, 1.0, distinct.perturbation(shares)
         )
         if not vertex.proven:
             warnings.warn(
-                "HalfspaceClassifier: rounding kept the sum of slacks from being proven least",
+                "HalfspaceClassifier: the sum of slacks is not proven minimal because of rounding "
+                "errors; scale the columns of X to similar sizes",
                 ConvergenceWarning,
                 stacklevel=4,
             )
         solution = solve(columns.design[vertex.rows], np.ones(len(vertex.rows)))
-        return columns.back(solution, 1.0)
+        return columns.restore_coef(solution, 1.0)
+
+    def fitted_model(self) -> LinearModel:
+        """Return the fitted halfspace as a value.
+
+        Returns
+        -------
+        LinearModel
+            Its method `raw_scores` returns scores of shape (n_rows, 1), positive for the second
+            class; its `outcome` has the classes.
+        """
+        check_is_fitted(self)
+        return LinearModel.from_attributes(self.coef_, self.intercept_, Sides(self.classes_))
 
     def decision_function(self, X: Any) -> Floats:
         """Compute ⟨w, x⟩ + b.
@@ -258,11 +273,11 @@ class HalfspaceClassifier(MarginSets, ClassifierMixin, ModelMethods, BaseEstimat
         Returns
         -------
         ndarray of shape (n_samples,)
-            Positive for the second class.
+            Scores, positive for the second class.
         """
-        check_is_fitted(self)
+        model = self.fitted_model()
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return np.asarray(apply_line(X, self.coef_[0], self.intercept_[0]))
+        return model.raw_scores(X)[:, 0]
 
     def predict(self, X: Any) -> Array:
         """Predict classes.
@@ -275,7 +290,7 @@ class HalfspaceClassifier(MarginSets, ClassifierMixin, ModelMethods, BaseEstimat
         Returns
         -------
         ndarray of shape (n_samples,)
-            The class of each row; the first one on the border itself.
+            The class of each row; the first class on the boundary itself.
         """
         inside = self.decision_function(X) > 0
         return np.asarray(self.classes_[inside.astype(np.intp)])
@@ -292,6 +307,7 @@ def _sizes(X: Floats) -> Floats:
 
 
 def _points(X: Any, sides: Floats, sizes: Floats, fit_intercept: bool) -> Points:
+    """Return the points y (x, 1), with columns of X divided by their sizes."""
     if sparse.issparse(X):
         exact = sparse.diags(sides) @ X @ sparse.diags(1 / sizes)
         if fit_intercept:
@@ -303,14 +319,15 @@ def _points(X: Any, sides: Floats, sizes: Floats, fit_intercept: bool) -> Points
     exact = scaled * sides[:, None]
     if fit_intercept:
         centers = np.r_[scaled.mean(axis=0), 0.0]
-        # What is constant but for rounding stays small: no coefficient is worth it.
-        spreads = np.where(is_flat(scaled), 1.0, _sizes(scaled - centers[:-1]))
+        # Rounding errors of constant columns must not be scaled up.
+        spreads = np.where(is_constant(scaled), 1.0, _sizes(scaled - centers[:-1]))
         scales = np.r_[power_of_two(spreads), 1.0]
         exact = np.column_stack([exact, sides])
     return Points(exact, centers, scales)
 
 
-def _sparse_least_slack(Z: Any, weights: Floats) -> Floats:
+def _minimise_sparse_slack(Z: Any, weights: Floats) -> Floats:
+    """Return the normal with the smallest weighted sum of slacks, by HiGHS."""
     n_rows, n_columns = Z.shape
     solved = linprog(
         np.r_[np.zeros(n_columns), weights / weights.max()],
@@ -320,5 +337,5 @@ def _sparse_least_slack(Z: Any, weights: Floats) -> Floats:
         method="highs",
     )
     if solved.x is None:
-        raise RuntimeError(f"HalfspaceClassifier: HiGHS found no halfspace: {solved.message}")
+        raise RuntimeError(f"HalfspaceClassifier: the solver HiGHS failed: {solved.message}")
     return np.asarray(solved.x[:n_columns])

@@ -1,4 +1,4 @@
-"""Least absolute deviations, and quantiles, to a proven optimum."""
+"""Least absolute deviations and quantile regression with proven optimality."""
 
 from __future__ import annotations
 
@@ -21,33 +21,34 @@ from spinney.conformal.mixins import HeldOut, IntervalMixin, subsample_rows
 from spinney.linear_model._columns import Columns, power_of_two
 from spinney.linear_model._distinct_rows import DistinctRows
 from spinney.linear_model._pinball import minimise
-from spinney.linear_model._row_products import apply_line
+from spinney.models.linear import LinearModel
 from spinney.models.methods import ModelMethods
+from spinney.models.outcomes import Numbers
 
 __all__ = ["LADRegressor"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-# A gap of which nothing is said, relative to the loss and to the sizes of the targets.
+# Largest duality gap without a warning: relative to the loss, and to the size of the targets.
 GAP = 1e-7
 ROUNDING = 1e-12
-# Sums Xᵀ dual_ that are taken for zero, relative to their terms.
+# Sums Xᵀ dual_ that count as zero, relative to the sums of the absolute terms.
 SUMS = 1e-8
 
 
 class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
     """Linear regression by least absolute deviations, exact.
 
-    Minimises ``Σ w_i |y_i − ⟨x_i, coef⟩ − intercept|``, and for other quantiles than the median the
-    sum of 2 w_i ρ(r_i), where ρ(r) is `quantile` · r above the fit and (`quantile` − 1) · r below
-    it. The fit goes through as many rows as there are coefficients, and multipliers of the rows
-    prove that none is better.
+    Minimises ``Σ w_i |y_i − ⟨x_i, coef⟩ − intercept|``. For quantiles other than the median it
+    minimises the sum of 2 w_i ρ(r_i), where ρ(r) is `quantile` · r above the fit and
+    (`quantile` − 1) · r below it. The fit goes through as many rows as there are coefficients.
+    Multipliers of the rows prove that no other fit has a smaller loss.
 
     Parameters
     ----------
     quantile : float, default=0.5
-        Between 0 and 1, both excluded: about this share of the rows will be below the fit. One half
+        The quantile, strictly between 0 and 1: about this share of the rows is below the fit. 0.5
         is least absolute deviations.
     fit_intercept : bool, default=True
         Whether there is an intercept.
@@ -55,40 +56,40 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients. Columns that others determine have zero.
+        Coefficients; zero for columns that depend on others.
     intercept_ : float
         The intercept.
     dual_ : ndarray of shape (n_samples,)
-        A multiplier for each row: `2 * quantile` times its weight above the fit,
-        `2 * (quantile - 1)` times its weight below it, and between both for rows on it. With these,
-        Xᵀ `dual_` = 0 (and Σ `dual_` = 0 with an intercept), so that Σ `dual_` · y is a lower bound
-        of the loss of every line.
+        Multipliers of the rows: `2 * quantile` times the weight of a row above the fit,
+        `2 * (quantile - 1)` times the weight of a row below it, and between both for rows on it.
+        Since Xᵀ `dual_` = 0 (and Σ `dual_` = 0 with an intercept), Σ `dual_` · y is a lower bound
+        of the loss of every fit.
     duality_gap_ : float
-        The loss less that bound: zero but for rounding, that of `predict` included. A warning says
-        so where it is more.
+        The loss minus this bound: zero up to rounding errors, including those of `predict`. If it
+        is larger, a warning is emitted.
     loss_ : float
-        The sum that was minimised.
+        The minimised sum.
     support_ : ndarray of int
-        The rows that determine the fit, which goes through them.
+        Indexes of the rows that the fit goes through.
     n_iter_ : int
-        Steps inside and along the edges of the polytope.
+        Number of steps of the interior point method and along edges of the polytope.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if all are strings.
+        Names of the columns, if all are strings.
 
     Notes
     -----
-    The lecture's linear program has 2n rows and n + d columns. Here its dual is solved by an inner
-    point method, d equations a step, and then vertex by vertex until the multipliers are within
-    their bounds (`spinney.linear_model._pinball`). Where several fits are optimal one of them is
-    found, the same one for any order of the rows.
+    As a linear program, the problem has 2n rows and n + d columns. Here its dual is solved by an
+    interior point method with d equations per step, and then vertex by vertex until the multipliers
+    are within their bounds. If several fits are optimal, the choice does not depend on the order of
+    the rows.
 
-    Sparse matrices are made dense.
+    Sparse matrices are converted to dense ones.
 
-    `predict_interval` takes the errors that rows would have, were they left out in turn, to first
-    order in their leverage: right on average with many rows for each coefficient, and no proof.
-    ``calibration`` rows give one.
+    `predict_interval` uses leave-one-out errors, approximated to first order in the leverage of
+    each row. This is accurate on average with many rows per coefficient, but it guarantees no
+    coverage. ``calibration`` rows guarantee it.
 
     References
     ----------
@@ -97,7 +98,7 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
 
     Examples
     --------
-    One point far away does not move the line:
+    An outlier does not move the line:
 
     >>> from spinney.linear_model import LADRegressor
     >>> X = [[0], [1], [2], [3], [4]]
@@ -130,7 +131,7 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, >= 0; a row of weight 2 counts as two.
+            Weights of the rows, at least 0; a row of weight 2 counts as two rows.
 
         Returns
         -------
@@ -143,14 +144,14 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if sparse.issparse(X):
             X = X.toarray()
-        # Sums by BLAS depend on its threads, and these would decide between equally good fits.
+        # The rounding of BLAS depends on its threads, and would choose between equally good fits.
         with threadpool_limits(limits=1, user_api="blas"):
             self._solve(X, y, weights)
         return self
 
     def _solve(self, X: Floats, y: Floats, weights: Floats) -> None:
-        distinct = DistinctRows.of(X, y, weights)
-        columns = Columns.of(X[distinct.rows], self.fit_intercept)
+        distinct = DistinctRows.from_rows(X, y, weights)
+        columns = Columns.from_rows(X[distinct.rows], self.fit_intercept)
         scale = float(power_of_two(np.abs(y[distinct.rows]).max()))
         targets = y[distinct.rows] / scale
         low, high = 2 * (float(self.quantile) - 1), 2 * float(self.quantile)
@@ -166,12 +167,12 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
                 targets * shares,
                 low,
                 high,
-                distinct.disturbance(shares),
+                distinct.perturbation(shares),
             )
             rows, dual = vertex.rows, vertex.dual
             solution = solve(columns.design[rows], targets[rows])
-            # Once more from the columns themselves: orthogonal ones are not precise in rows of tiny
-            # weight.
+            # Compute the multipliers of these rows again from the columns themselves: the
+            # orthogonal basis is imprecise in rows of tiny weight.
             others = dual * shares
             others[rows] = 0.0
             own = -solve(columns.design[rows].T, others @ columns.design) / shares[rows]
@@ -180,43 +181,43 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
             feasible = (np.abs(terms.sum(axis=0)) <= SUMS * np.abs(terms).sum(axis=0)).all()
             self.n_iter_ = vertex.n_steps
         self.support_ = np.sort(distinct.rows[rows])
-        self.coef_, self.intercept_ = columns.back(solution, scale)
+        self.coef_, self.intercept_ = columns.restore_coef(solution, scale)
         self._center = columns.centers
         self._at_center = float(solution[-1]) * scale if self.fit_intercept else 0.0
         if not (np.isfinite(self.coef_).all() and np.isfinite(self.intercept_)):
             raise ValueError(
-                "X and y: expected values whose coefficients float64 can hold, got y up to "
-                f"{np.abs(y).max():.3g} and columns of X up to {np.abs(X).max(axis=0)}"
+                "X and y: coefficients are beyond the range of float64; got y up to "
+                f"{np.abs(y).max():.3g} and columns of X up to {np.abs(X).max(axis=0)}; multiply "
+                "columns, or divide y, by a power of ten"
             )
-        # Of what `predict` says, with its rounding.
+        # Residuals of `predict`, so that the gap includes its rounding errors.
         residuals = targets - self._line(X[distinct.rows]) / scale
         losses = np.maximum(low * residuals, high * residuals)
         loss, gap = distinct.weights @ losses, distinct.weights @ (losses - dual * residuals)
         self.loss_, self.duality_gap_ = scale * float(loss), scale * float(gap)
-        # Rows without weight have members of -1, and multipliers of zero.
+        # `members` is -1 for rows of weight zero; their multipliers become zero.
         self.dual_ = dual[distinct.members] * weights
         self._held_out: HeldOut | None = None
         if columns.design.shape[1]:
-            self._leave_out(distinct, columns, X, y, weights)
+            self._estimate_held_out(distinct, columns, X, y, weights)
         near = gap <= GAP * loss + ROUNDING * float(distinct.weights @ np.abs(targets))
         if not (near and feasible):
             warnings.warn(
-                "LADRegressor: rounding keeps the fit from being proven optimal (columns that "
-                "nearly repeat others, or weights of very different sizes): duality_gap_ = "
+                "LADRegressor: the fit is not proven optimal because of rounding errors; columns "
+                "nearly depend on others, or weights have very different sizes; duality_gap_ is "
                 f"{self.duality_gap_:.3g}, and the sums Xᵀ dual_ are "
                 f"{'zero' if feasible else 'not zero'}",
                 ConvergenceWarning,
                 stacklevel=4,
             )
 
-    def _leave_out(
+    def _estimate_held_out(
         self, distinct: DistinctRows, columns: Columns, X: Floats, y: Floats, weights: Floats
     ) -> None:
-        """Keep what the errors of rows would be, had the fit not seen them.
+        """Keep approximate leave-one-out predictions of rows.
 
-        A row pulls the fit at its own place by its leverage times its multiplier over twice the
-        density of errors at the fit: the first step of leaving it out, which is right but for
-        terms of second order in the leverage.
+        Without a row, the prediction at this row changes by its leverage times its multiplier over
+        twice the density of the errors at the fit, up to second-order terms in the leverage.
         """
         n_columns = columns.design.shape[1]
         counted = np.flatnonzero(weights > 0)
@@ -229,24 +230,41 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
             factor = cho_factor(matrix, lower=True)
         except (LinAlgError, ValueError):
             return
-        mine = design[distinct.members[rows]]
-        leverage = np.einsum("ij,ji->i", mine, cho_solve(factor, mine.T))
+        chosen = design[distinct.members[rows]]
+        leverage = np.einsum("ij,ji->i", chosen, cho_solve(factor, chosen.T))
         residuals = y[rows] - self._line(X[rows])
-        pull = self.dual_[rows] * leverage * _spacing(residuals, float(self.quantile)) / 2
-        told = np.asarray(y[rows] - residuals - pull)
-        own = None if (weights == 1).all() else weights[rows]
+        spacing = _inverse_density(residuals, float(self.quantile))
+        pull = self.dual_[rows] * leverage * spacing / 2
+        predictions = np.asarray(y[rows] - residuals - pull)
+        kept_weights = None if (weights == 1).all() else weights[rows]
         self._held_out = HeldOut(
-            "rows left out in turn, to first order", y[rows], told, weights=own
+            "approximate leave-one-out residuals", y[rows], predictions, weights=kept_weights
         )
 
     def _why_none(self) -> str:
-        return " (which takes four rows for each coefficient)"
+        return " (held-out errors need at least four rows per coefficient)"
 
     def _line(self, X: Any) -> Floats:
+        model = self.fitted_model()
         if sparse.issparse(X):
-            return np.asarray(apply_line(X, self.coef_, self.intercept_))
-        # Differences first: rows far from the origin lose no digits.
-        return np.asarray(apply_line(X, self.coef_, self._at_center, centre=self._center))
+            # `raw_scores` would compute the intercept at the origin again, with other rounding.
+            model = LinearModel.from_attributes(self.coef_, self.intercept_, model.outcome)
+        return model.raw_scores(X)[:, 0]
+
+    def fitted_model(self) -> LinearModel:
+        """Return the fitted line as a value.
+
+        Returns
+        -------
+        LinearModel
+            Its method `raw_scores` returns predictions of shape (n_rows, 1).
+        """
+        check_is_fitted(self)
+        # Dense rows are centred before they are multiplied: rows far from the origin keep their
+        # digits. The intercept is therefore that of centred rows, not `intercept_`.
+        return LinearModel.from_attributes(
+            self.coef_, self._at_center, Numbers(flat=True), center=np.asarray(self._center)
+        )
 
     def predict(self, X: Any) -> Floats:
         """Predict targets.
@@ -271,9 +289,10 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
         return tags
 
 
-def _spacing(residuals: Floats, level: float) -> float:
-    """One over the density of the residuals at a quantile, by the difference of two near it."""
-    # Bofinger's width, which makes the squared error of the difference least under normal errors.
+def _inverse_density(residuals: Floats, level: float) -> float:
+    """Return 1 / density of the residuals at a quantile."""
+    # A difference of two quantiles; Bofinger's width minimises the mean squared error if errors are
+    # normal.
     z = ndtri(level)
     density = np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
     width = (4.5 * density**4 / (len(residuals) * (2 * z * z + 1) ** 2)) ** 0.2

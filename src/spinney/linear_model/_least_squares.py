@@ -1,4 +1,4 @@
-"""Least squares: by normal equations where that is safe, else by QR or singular values."""
+"""Least squares by well-conditioned normal equations, else by QR or SVD."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ __all__ = [
 ]
 
 _EPS = float(np.finfo(np.float64).eps)
-# Squared condition up to which normal equations are used: ten digits are left then.
-_SAFE = 1e-6
-_TINY = 1e-140  # lengths whose squares have lost digits
-_TARGETS = 64  # taken together, or as many as there are columns
+# Smallest reciprocal condition of normal equations; solutions have about ten correct digits.
+_SMALLEST_RCOND = 1e-6
+_TINY = 1e-140  # lengths up to this have squares that underflow or lose digits
+_TARGETS = 64  # targets per pass: at least this many, and at least as many as columns
 _MOST_PASSES = 4
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Second moments of the rows about their mean (or, without an intercept, about zero).
+    """Second moments of the rows about their mean; about zero without an intercept.
 
     Parameters
     ----------
     total : float
         Sum of the weights.
     means : ndarray of shape (n_features,)
-        Of the columns; zeros without an intercept.
+        Means of the columns; zeros without an intercept.
     target_means : ndarray of shape (n_targets,)
-        Of the targets; zeros without an intercept.
+        Means of the targets; zeros without an intercept.
     diagonal : ndarray of shape (n_features,)
         Sums of squares of the columns.
     xx : ndarray of shape (n_features, n_features), or empty
-        Sums of products of columns over rows, each times its weight; empty where there are no more
-        rows than columns, and they are of no use.
+        Weighted sums of products of columns over rows; empty unless there are more rows than
+        columns.
     xy : ndarray of shape (n_features, n_targets), or empty
-        … of columns and targets.
+        Weighted sums of products of columns and targets; may be empty like `xx`.
     yy : ndarray of shape (n_targets,)
-        … of squares of the targets.
+        Weighted sums of squares of the targets.
     """
 
     total: float
@@ -59,32 +59,33 @@ class Moments:
 
     @property
     def is_finite(self) -> bool:
-        """Whether everything is a number; else X has something that is not, or is too large."""
+        """Whether the moments of X are finite: else X has invalid or too large values."""
         parts = (self.means, self.diagonal, self.xx, self.xy)
         return all(bool(np.isfinite(part).all()) for part in parts)
 
     @property
     def is_extreme(self) -> bool:
-        """Whether sums overflow."""
+        """Whether any sum overflows."""
         parts = (self.total, self.target_means, self.yy)
         return not (self.is_finite and all(bool(np.isfinite(part).all()) for part in parts))
 
 
 def collect_moments(design: Design, Y: Floats, fit_intercept: bool) -> Moments:
-    """Sum the moments in one pass, or in a few where the first shows that the centre was far off.
+    """Return the moments of the rows.
 
-    Products of targets with each other are of no use: many targets are taken in groups.
+    One pass suffices unless the centre is far from the means. A pass also sums products of targets
+    with each other, which are not needed: many targets are therefore summed in groups.
     """
     if design.n_rows <= design.n_features and not design.is_sparse:
         return _measure_columns(design, Y, fit_intercept)
     step = max(_TARGETS, design.n_features)
     groups = [Y[:, first : first + step] for first in range(0, Y.shape[1], step)]
-    parts = [_sum_moments(design, group, fit_intercept) for group in groups]
+    moments = [_sum_moments(design, group, fit_intercept) for group in groups]
     return replace(
-        parts[0],
-        target_means=np.concatenate([part.target_means for part in parts]),
-        xy=np.concatenate([part.xy for part in parts], axis=1),
-        yy=np.concatenate([part.yy for part in parts]),
+        moments[0],
+        target_means=np.concatenate([one.target_means for one in moments]),
+        xy=np.concatenate([one.xy for one in moments], axis=1),
+        yy=np.concatenate([one.yy for one in moments]),
     )
 
 
@@ -100,8 +101,8 @@ def _sum_moments(design: Design, Y: Floats, fit_intercept: bool) -> Moments:
             sums = design.moments(Y, centre)
             shift = sums[-1, :-1] / sums[-1, -1]
             about_mean = sums[:-1, :-1] - sums[-1, -1] * np.outer(shift, shift)
-            taken = sums[-1, -1] * shift**2
-            is_near = bool((taken <= 100 * np.diagonal(about_mean))[:d].all())
+            subtracted = sums[-1, -1] * shift**2
+            is_near = bool((subtracted <= 100 * np.diagonal(about_mean))[:d].all())
             means = centre + shift
         if is_near or not np.isfinite(shift).all() or (means == centre).all():
             break
@@ -122,7 +123,7 @@ def _split(sums: Floats, means: Floats, about: Floats, d: int) -> Moments:
 
 
 def _measure_columns(design: Design, Y: Floats, fit_intercept: bool) -> Moments:
-    """Means and lengths alone, of few rows."""
+    """Return moments without the products, which few rows do not need."""
     weights = np.ones(design.n_rows) if design.weights is None else design.weights
     rows = np.asarray(design.X, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -133,32 +134,32 @@ def _measure_columns(design: Design, Y: Floats, fit_intercept: bool) -> Moments:
             target_means = np.average(Y, axis=0, weights=weights)
         diagonal = weights @ np.square(rows - means)
         yy = weights @ np.square(Y - target_means)
-    nothing = np.empty((0, 0))
+    empty = np.empty((0, 0))
     total = float(weights.sum())
-    return Moments(total, means, target_means, diagonal, nothing, nothing, yy)
+    return Moments(total, means, target_means, diagonal, empty, empty, yy)
 
 
 @dataclass
 class Solution:
-    """What a fit by least squares has found.
+    """The solution of a least squares problem.
 
     Parameters
     ----------
     coef : ndarray of shape (n_features, n_targets)
         Coefficients.
     rank : int
-        Of the columns, about their means if there is an intercept.
+        Rank of the columns, centred if there is an intercept.
     singular : ndarray
         Singular values of the columns.
     condition : float
-        Of the columns, each brought to length one; infinite where they depend on each other.
+        Condition number of the columns, scaled to length one; infinite if they are dependent.
     solver : str
         "cholesky", "qr" or "svd".
     residual : ndarray of shape (n_targets,)
         Sums of squared residuals.
     spread : tuple or None
-        Diagonal of the inverse of the moments, and m'(inverse)m for the means m: what standard
-        errors need. None where there is no inverse.
+        For standard errors: the diagonal of the inverse of the moments, and m'(inverse)m for the
+        means m. None if there is no inverse.
     """
 
     coef: Floats
@@ -171,7 +172,7 @@ class Solution:
 
 
 def solve_least_squares(design: Design, Y: Floats, moments: Moments) -> Solution:
-    """Solve by what the conditioning allows."""
+    """Solve by normal equations if they are well conditioned, else by QR of the rows."""
     if moments.is_finite and design.n_rows > design.n_features:
         solution = _by_normal_equations(moments)
         if solution is not None:
@@ -180,7 +181,7 @@ def solve_least_squares(design: Design, Y: Floats, moments: Moments) -> Solution
 
 
 def column_lengths(moments: Moments) -> Floats:
-    """Lengths of the columns; zero for a column that is constant but for rounding."""
+    """Return the lengths of the columns; zero if a column is constant up to rounding."""
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.sqrt(moments.diagonal)
         rounding = 8 * _EPS * np.abs(moments.means) * np.sqrt(moments.total)
@@ -188,7 +189,7 @@ def column_lengths(moments: Moments) -> Floats:
 
 
 def measure_lengths(design: Design, moments: Moments) -> Floats:
-    """The same, where squares overflow or underflow by the largest value."""
+    """Return lengths of columns; if squares overflow or underflow, the largest values."""
     lengths = column_lengths(moments)
     doubtful = np.flatnonzero((lengths < _TINY) | ~np.isfinite(moments.diagonal))
     if len(doubtful):
@@ -199,6 +200,7 @@ def measure_lengths(design: Design, moments: Moments) -> Floats:
 
 
 def _by_normal_equations(moments: Moments) -> Solution | None:
+    """Solve by Cholesky; None if the columns are nearly dependent."""
     lengths = column_lengths(moments)
     if not len(lengths) or not (lengths > _TINY).all():
         return None
@@ -207,13 +209,13 @@ def _by_normal_equations(moments: Moments) -> Solution | None:
     if failed:
         return None
     rcond, _ = linalg.lapack.dpocon(factor, np.abs(scaled).sum(axis=0).max(), uplo="L")
-    if not rcond > _SAFE:
+    if not rcond > _SMALLEST_RCOND:
         return None
     coef = linalg.cho_solve((factor, True), moments.xy / lengths[:, np.newaxis])
     coef /= lengths[:, np.newaxis]
     residual = moments.yy - np.einsum("ij,ij->j", coef, moments.xy)
     if (residual < 1e-8 * moments.yy).any():
-        return None  # so little is left that the difference has no digits: ask the rows
+        return None  # the difference has no correct digits: use the rows instead
     inverse = linalg.lapack.dpotri(factor, lower=1)[0]
     inverse = np.tril(inverse) + np.tril(inverse, -1).T
     means = moments.means / lengths
@@ -224,21 +226,22 @@ def _by_normal_equations(moments: Moments) -> Solution | None:
 
 
 def reduce_rows(design: Design, Y: Floats, moments: Moments, lengths: Floats) -> Floats:
-    """Reduce (X, Y) to a triangle with the same moments.
+    """Return a triangular matrix with the same moments as (X, Y).
 
-    Columns of X are about their means and divided by their lengths.
+    Columns of X are centred and divided by their lengths.
     """
     return design.triangle(Y, moments.means, moments.target_means, lengths)
 
 
 def _by_rows(design: Design, Y: Floats, moments: Moments) -> Solution:
+    """Solve by QR of the rows; dependent columns get the shortest solution."""
     d = design.n_features
     lengths = measure_lengths(design, moments)
     constant = lengths == 0
     lengths[constant] = 1.0
     triangle = reduce_rows(design, Y, moments, lengths)
     upper, right = triangle[:d, :d], triangle[:d, d:]
-    upper[:, constant] = 0.0  # what rounding has left of them
+    upper[:, constant] = 0.0  # only rounding errors are left in constant columns
     residual = np.square(triangle[d:, d:]).sum(axis=0)
     values = linalg.svdvals(upper, check_finite=False)
     largest = values[0] if len(values) else 0.0
@@ -261,26 +264,25 @@ def _by_rows(design: Design, Y: Floats, moments: Moments) -> Solution:
 
 
 def _shortest(upper: Floats, right: Floats, lengths: Floats, rank: int, tolerance: float) -> Floats:
-    """Of all coefficients that fit as well as can be, the shortest.
+    """Return the shortest of all coefficients with the smallest residual.
 
-    `rank` columns are enough for that fit: each of the others is a sum of them. What is no more
-    than rounding in such a sum becomes zero, else the units of a column that has nothing to do
-    with the dependence would turn it into something.
+    `rank` columns span the others. Rounding errors in the sums that express the others are set to
+    zero. Otherwise the units of a column that is not part of the dependence could enlarge them.
     """
     q, r, order = linalg.qr(upper, mode="economic", pivoting=True, check_finite=False)
     within = r[:rank, :rank]
     sums = linalg.solve_triangular(within, r[:rank, rank:])
     sums[np.abs(sums) <= tolerance] = 0.0
-    enough = lengths[order[:rank]][:, np.newaxis]
-    equations = np.hstack([np.eye(rank), sums * (lengths[order[rank:]] / enough)])
-    told = linalg.solve_triangular(within, (q.T @ right)[:rank]) / enough
-    # QR keeps the digits of small columns if the large come first and it may exchange equations;
-    # a second step takes what rounding left.
+    spanning = lengths[order[:rank]][:, np.newaxis]
+    equations = np.hstack([np.eye(rank), sums * (lengths[order[rank:]] / spanning)])
+    constants = linalg.solve_triangular(within, (q.T @ right)[:rank]) / spanning
+    # QR keeps the digits of small columns if large columns come first and it may exchange
+    # equations. A second step corrects rounding errors.
     by_size = np.argsort(-np.abs(equations).max(axis=0, initial=0.0), kind="stable")
     equations = equations[:, by_size]
     q, r, exchanged = linalg.qr(equations.T, mode="economic", pivoting=True)
-    coef = q @ linalg.solve_triangular(r, told[exchanged], trans="T")
-    rest = told - equations @ coef
+    coef = q @ linalg.solve_triangular(r, constants[exchanged], trans="T")
+    rest = constants - equations @ coef
     coef += q @ linalg.solve_triangular(r, rest[exchanged], trans="T")
     out = np.empty_like(coef)
     out[order[by_size]] = coef

@@ -1,4 +1,4 @@
-"""Least squares."""
+"""Linear regression by least squares."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy import stats
 from sklearn.base import _fit_context
-from sklearn.linear_model import LinearRegression as _Theirs
+from sklearn.linear_model import LinearRegression as _SklearnLinearRegression
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from spinney.linear_model._errors import LinearErrors, LinearIntervals, measure_errors
-from spinney.linear_model._extreme_values import check_coefficients, rescale, tame_weights
+from spinney.linear_model._extreme_values import (
+    check_coefficients,
+    normalize_extreme_weights,
+    rescale,
+)
 from spinney.linear_model._least_squares import Solution, collect_moments, solve_least_squares
 from spinney.linear_model._row_products import RowwisePredictions
 from spinney.linear_model._summary import Summary, summarise
@@ -23,26 +27,25 @@ from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["LinearRegression"]
 
-_MOST_SPARSE = 2_000  # columns of sparse rows up to which their moments are summed
+_MOST_SPARSE = 2_000  # sparse rows with more columns are solved iteratively
 
 
-class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Theirs):  # type: ignore[misc]
-    """Least squares, by the cheapest way that is safe.
+class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _SklearnLinearRegression):  # type: ignore[misc]
+    """Least squares, by the fastest accurate method.
 
-    One pass sums the moments of the rows about their means, without a copy of X. Where the columns
-    are far from depending on each other, the normal equations are solved by Cholesky; else the
-    rows are reduced by QR, a block at a time, and where columns do depend on each other the
-    shortest of all solutions is found by singular values. Columns are brought to length one for
-    these decisions, so that units of measurement do not matter.
+    One pass sums the centred moments of the rows, without a copy of X. If the columns are well
+    conditioned, the normal equations are solved by Cholesky. Otherwise the rows are reduced by QR,
+    one block at a time. If columns depend on each other, the solution is the shortest of all, by
+    singular values. These decisions scale columns to length one, so that units do not matter.
 
     Parameters
     ----------
     fit_intercept : bool, default=True
         Whether there is an intercept.
     copy_X : bool, default=True
-        As in scikit-learn; X is never changed, except with `positive`.
+        Whether to copy X with `positive`; without it X is never changed.
     tol : float, default=1e-6
-        Of the iterations for sparse rows with very many columns; other ways need none.
+        Tolerance of the iterations for sparse rows with more than 2000 columns; not used otherwise.
     n_jobs : int or None, default=None
         Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
     positive : bool, default=False
@@ -57,16 +60,16 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Their
     solver_ : str
         "cholesky", "qr", "svd", "lsqr" or "nnls".
     rank_ : int
-        Rank of X, about its means if there is an intercept.
+        Rank of X, centred if there is an intercept.
     singular_ : ndarray
-        Singular values of the same.
+        Singular values of this matrix.
     condition_ : float
-        Condition of the columns, each brought to length one; infinite where they depend on each
+        Condition number of the columns, scaled to length one; infinite if they depend on each
         other.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str
-        Their names, if there are any.
+        Names of the columns, if there are any.
 
     Examples
     --------
@@ -90,7 +93,7 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Their
         y : array-like of shape (n_rows,) or (n_rows, n_targets)
             Targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of rows.
+            Weights of the rows.
 
         Returns
         -------
@@ -99,7 +102,7 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Their
         """
         self._solution: Solution | None = None
         self._errors: LinearErrors | None = None
-        for name in ("rank_", "singular_", "condition_"):  # of a fit before
+        for name in ("rank_", "singular_", "condition_"):  # of the previous fit
             if hasattr(self, name):
                 delattr(self, name)
         if self.positive:
@@ -120,7 +123,7 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Their
             weights = _check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True)
             if not weights.any():
                 raise ValueError("sample_weight: expected a positive weight, got zeros only")
-            weights = tame_weights(weights)
+            weights = normalize_extreme_weights(weights)
         if sp.issparse(X) and X.shape[1] > _MOST_SPARSE:
             return self._fit_iteratively(X, y, sample_weight)
         design = Design(X, weights, effective_n_jobs(self.n_jobs))
@@ -131,7 +134,7 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Their
     def _fit_design(
         self, design: Design, targets: Any, n_dimensions: int, dtype: Any, n_rows: int
     ) -> LinearRegression:
-        """Fit to rows that were read; `n_rows` have weight."""
+        """Fit to validated rows, of which `n_rows` have positive weight."""
         moments = collect_moments(design, targets, self.fit_intercept)
         if not moments.is_finite:
             design.check_finite(self)
@@ -152,7 +155,7 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Their
         if self.fit_intercept:
             intercept = intercept.astype(dtype)
             self.intercept_ = intercept[0] if n_dimensions == 1 else intercept
-        if rescaled is not None:  # squared errors are out of range
+        if rescaled is not None:  # squared errors overflow or underflow
             return self
         self._facts = n_rows, moments.yy, moments.total
         self._errors = measure_errors(
@@ -172,70 +175,74 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Their
         return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
 
     def summary(self, confidence: float = 0.95, target: int = 0) -> Summary:
-        """Tell how sure the coefficients are, if errors are normal and all alike.
+        """Return standard errors, tests and confidence intervals of the coefficients.
+
+        They are exact for independent normal errors of equal variance.
 
         Parameters
         ----------
         confidence : float, default=0.95
-            Level of the intervals.
+            Confidence level of the intervals, between 0 and 1.
         target : int, default=0
-            Which target, where there are several.
+            Index of the target.
 
         Returns
         -------
         Summary
-            A table that prints itself, with the numbers as attributes.
+            The table, whose columns are attributes; `print` shows it.
 
         Raises
         ------
         ValueError
-            If columns depend on each other, there are no more rows than coefficients, or there is
-            no such target.
+            If columns depend on each other, there are not more rows than coefficients, or the
+            target does not exist.
         """
         check_is_fitted(self)
         solution = self._solution
         if solution is None or solution.spread is None:
             raise ValueError(
-                "summary: standard errors need columns that do not depend on each other, values "
-                "whose squares float64 can hold, and a direct solution; this fit was solved by "
-                f"{self.solver_!r}"
+                "summary: standard errors require independent columns, values whose squares do not "
+                f"overflow, and a direct solver; this fit used solver_={self.solver_!r}"
             )
         n_targets = solution.coef.shape[1]
         if not 0 <= target < n_targets:
-            raise ValueError(f"target: expected a number from 0 to {n_targets - 1}, got {target}")
+            raise ValueError(f"target: expected an index from 0 to {n_targets - 1}, got {target}")
         n_rows, total_squares, total = self._facts
         n_coefficients = len(solution.coef) + int(self.fit_intercept)
         degrees = n_rows - n_coefficients
         if degrees < 1:
             raise ValueError(
-                f"summary: {n_rows} rows leave no degrees of freedom for {n_coefficients} "
-                "coefficients"
+                f"summary: expected more rows than the {n_coefficients} coefficients, got {n_rows} "
+                "rows"
             )
         residual = float(solution.residual[target])
         variance = residual / degrees
-        diagonal, of_mean = solution.spread
+        diagonal, mean_variance = solution.spread
         coef, errors = solution.coef[:, target], np.sqrt(variance * diagonal)
         names = [str(name) for name in self._names()]
         if self.fit_intercept:
             intercept = float(np.atleast_1d(self.intercept_)[target])
             coef = np.concatenate([[intercept], coef])
-            errors = np.concatenate([[np.sqrt(variance * (1 / total + of_mean))], errors])
+            errors = np.concatenate([[np.sqrt(variance * (1 / total + mean_variance))], errors])
             names = ["(intercept)", *names]
-        around = float(total_squares[target])
-        explained = 1 - residual / around if around > 0 else np.nan  # nothing to explain
-        among = n_rows - int(self.fit_intercept)
+        total_square = float(total_squares[target])
+        # A constant target has no variance to explain.
+        r2 = 1 - residual / total_square if total_square > 0 else np.nan
+        total_degrees = n_rows - int(self.fit_intercept)
         n_slopes = len(solution.coef)
-        ratio = (around - residual) / n_slopes / variance if variance > 0 else np.nan
+        f = (total_square - residual) / n_slopes / variance if variance > 0 else np.nan
         facts = {
             "n_rows": float(n_rows),
-            "r2": explained,
-            "adjusted_r2": 1 - (1 - explained) * among / degrees,
+            "r2": r2,
+            "adjusted_r2": 1 - (1 - r2) * total_degrees / degrees,
             "residual_std": float(np.sqrt(variance)),
-            "f": ratio,
-            "f_p_value": float(stats.f.sf(ratio, n_slopes, degrees)),
+            "f": f,
+            "f_p_value": float(stats.f.sf(f, n_slopes, degrees)),
             "degrees_of_freedom": float(degrees),
         }
-        return summarise(names, coef, errors, confidence, float(degrees), facts)
+        return summarise(
+            names, coef, errors, confidence=confidence, degrees=float(degrees), facts=facts
+        )
 
     def _names(self) -> Any:
         names = getattr(self, "feature_names_in_", None)

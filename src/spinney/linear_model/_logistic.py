@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy import linalg
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression as _Theirs
+from sklearn.linear_model import LogisticRegression as _SklearnLogisticRegression
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -21,8 +21,8 @@ from spinney.linear_model._extreme_values import explain_overflow
 from spinney.linear_model._logistic_loss import LogisticObjective
 from spinney.linear_model._newton import (
     Minimum,
+    add_common_curvature,
     choose_solver,
-    hold_common,
     minimise_by_lbfgs,
     minimise_by_newton,
 )
@@ -31,55 +31,57 @@ from spinney.linear_model._row_products import RowwiseDecision
 from spinney.linear_model._summary import Summary, summarise
 from spinney.linear_model.design import Design, Floats
 from spinney.models.methods import ModelMethods
+from spinney.models.outcomes import Softmax, TwoClasses
 from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["LogisticRegression"]
 
-_FADED = 5e-3  # share of second derivatives that is left along a direction that separates classes
-_MOST_WITH_MATRIX = 3_000  # parameters whose second derivatives are looked at after a fit
+# Curvature relative to that at zero, below which a direction may separate classes.
+_VANISHED_CURVATURE = 5e-3
+_MOST_WITH_HESSIAN = 3_000  # with more parameters the Hessian is not computed after a fit
 
 
-class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):  # type: ignore[misc]
+class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _SklearnLogisticRegression):  # type: ignore[misc]
     """Logistic regression: two classes, or several by softmax.
 
-    It minimises the logistic loss, summed over rows, plus ``1/C`` times the penalty
-    ``l1_ratio * |w|₁ + (1 - l1_ratio) / 2 * |w|²``, which leaves the intercept out. The optimum is
-    the same whatever finds it; what does is chosen by the size of the data: Newton's method with
-    Cholesky, or L-BFGS, and with absolute values penalised coordinate descent on working sets.
+    It minimises the logistic loss, summed over rows, plus ``1/C`` times the penalty ``l1_ratio *
+    |w|₁ + (1 - l1_ratio) / 2 * |w|²``, which does not include the intercept. The size of the data
+    selects the solver: Newton's method with Cholesky or L-BFGS. With an l1 penalty it is coordinate
+    descent on working sets. All solvers find the same optimum.
 
     Parameters
     ----------
     penalty : {"l1", "l2", "elasticnet"} or None
-        Deprecated, as in scikit-learn: `l1_ratio` and `C` say the same.
+        Deprecated, as in scikit-learn: use `l1_ratio` and `C`.
     C : float, default=1.0
-        Inverse of the penalty; ``np.inf`` for none.
+        Inverse of the strength of the penalty; ``np.inf`` for no penalty.
     l1_ratio : float, default=0.0
-        Share of absolute values in the penalty: 0 is ridge, 1 makes coefficients zero.
+        Share of the l1 penalty: 0 is ridge, 1 is the lasso with many zero coefficients.
     dual : bool, default=False
-        Of "liblinear".
+        Whether "liblinear" solves the dual problem.
     tol : float, default=1e-4
-        How large a derivative of the mean objective may be at the end. A fit also goes on until
-        the next step would gain less than ``0.01 * tol**2`` of the objective (with absolute values
-        in the penalty: until derivatives are 10,000 times smaller still), so that dense and sparse
-        rows, and all solvers, give the same coefficients.
+        Largest derivative of the mean objective at the end of a fit. The fit also continues until
+        the next step would gain less than ``0.01 * tol**2`` of the objective (with an l1 penalty:
+        until derivatives are 10,000 times smaller). Therefore dense and sparse rows, and all
+        solvers, have the same coefficients.
     fit_intercept : bool, default=True
         Whether there is an intercept.
     intercept_scaling : float, default=1
-        Of "liblinear".
+        Value of the constant column of "liblinear".
     class_weight : dict, "balanced" or None, default=None
         Weights of classes.
     random_state : int, RandomState or None, default=None
-        Of "liblinear".
+        Seed of "liblinear".
     solver : str, default="lbfgs"
-        The default leaves the choice to the size of the data, for every penalty; so do "sag" and
-        "saga". "newton-cg" and "newton-cholesky" are Newton's method. "liblinear", which penalises
-        the intercept, is scikit-learn's.
+        With "lbfgs", "sag" and "saga", the size of the data selects the solver, for every penalty.
+        "newton-cg" and "newton-cholesky" are Newton's method. "liblinear" is scikit-learn's, which
+        penalises the intercept.
     max_iter : int, default=100
-        Steps at most.
+        Maximum number of steps.
     verbose : int, default=0
-        Of "liblinear".
+        Verbosity of "liblinear".
     warm_start : bool, default=False
-        Whether to begin with the coefficients of the last fit.
+        Whether to start from the coefficients of the last fit.
     n_jobs : int or None, default=None
         Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
 
@@ -92,7 +94,7 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     n_iter_ : ndarray of shape (1,)
-        Steps made.
+        Number of steps.
     solver_ : str
         "newton-cholesky", "lbfgs", "coordinate_descent" or "liblinear".
     is_separated_ : bool
@@ -101,7 +103,7 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str
-        Their names, if there are any.
+        Names of the columns, if there are any.
 
     Examples
     --------
@@ -125,7 +127,7 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
         y : array-like of shape (n_rows,)
             Classes.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of rows.
+            Weights of the rows.
 
         Returns
         -------
@@ -158,7 +160,7 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
     def _fit_design(
         self, design: Design, labels: Any, penalty: float, share: float, dtype: Any
     ) -> LogisticRegression:
-        """Fit to rows that were read, `share` of the penalty being of absolute values."""
+        """Fit to validated rows; `share` is the share of the l1 penalty."""
         objective = LogisticObjective(
             design, labels, len(self.classes_), (1 - share) * penalty, self.fit_intercept
         )
@@ -173,10 +175,11 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
         self._keep(objective, found, dtype)
         self._warn(found)
         if penalty == 0 and found.converged:
-            self._learn_spread(objective, found.w)
+            self._keep_standard_errors(objective, found.w)
         return self
 
     def _explain_failure(self, design: Design, penalty: float) -> ValueError:
+        """Return an error that names the cause of coefficients that are not finite."""
         if not np.isfinite(penalty):
             return ValueError(f"C: expected a value whose inverse is finite, got {self.C:g}")
         if not np.isfinite(penalty / design.total):
@@ -191,8 +194,11 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
         tags.array_api_support = False  # the core reads NumPy's arrays
         return tags
 
+    def _outcome(self, n_scores: int) -> TwoClasses | Softmax:
+        return (TwoClasses if n_scores == 1 else Softmax)(self.classes_)
+
     def _read_penalty(self) -> tuple[float, float]:
-        """The weight of the penalty, and the share of absolute values in it."""
+        """Return the strength of the penalty, and the share of the l1 penalty."""
         ratio = self.l1_ratio
         if self.penalty != "deprecated":
             warnings.warn(
@@ -239,6 +245,7 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
         return 1.0 / self.C, float(ratio)
 
     def _read_weights(self, X: Any, y: Any, labels: Any, sample_weight: Any) -> Floats | None:
+        """Return the products of row and class weights, or None if there are none."""
         if sample_weight is None and self.class_weight is None:
             return None
         weights = _check_sample_weight(
@@ -247,11 +254,11 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
         if not weights.any():
             raise ValueError("sample_weight: expected a positive weight, got zeros only")
         if self.class_weight is not None:
-            of_class = compute_class_weight(
+            class_weights = compute_class_weight(
                 self.class_weight, classes=self.classes_, y=y, sample_weight=sample_weight
             )
-            # A class without weight has no balance: it stays without.
-            weights *= np.where(np.isfinite(of_class), of_class, 0.0)[labels]
+            # The "balanced" weight of a class without weighted rows is infinite: replace it by 0.
+            weights *= np.where(np.isfinite(class_weights), class_weights, 0.0)[labels]
             if not weights.any():
                 raise ValueError(
                     "class_weight: expected a class with a positive weight, got "
@@ -260,13 +267,14 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
         return np.asarray(weights)
 
     def _start(self, objective: LogisticObjective) -> Floats:
+        """Return the initial parameters: zero, or those of the last fit with `warm_start`."""
         start = np.zeros(objective.shape)
         coef = getattr(self, "coef_", None) if self.warm_start else None
         if coef is not None and coef.shape == (objective.n_scores, objective.shape[1] - 1):
             start[:, :-1] = coef.toarray() if sp.issparse(coef) else coef
             if self.fit_intercept:
                 start[:, -1] = self.intercept_
-            return objective.inside(start)
+            return objective.centre_parameters(start)
         return start
 
     def _minimise(self, objective: LogisticObjective, start: Floats, absolute: float) -> Minimum:
@@ -281,31 +289,35 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
     def _look_for_separation(self, objective: LogisticObjective, found: Minimum) -> None:
         """Check whether the classes are separable except for rows on the boundary.
 
-        The loss has no minimum then, small as its slope is. Second derivatives along such a
-        direction have nearly vanished compared with those at zero; without that there is no need
-        for the check.
+        Then the loss has no minimum, even if its gradient is small. Second derivatives along a
+        separating direction have nearly vanished relative to those at zero. If there is no such
+        direction, the check is skipped.
         """
-        if objective.n_scores * objective.shape[1] > _MOST_WITH_MATRIX:
+        if objective.n_scores * objective.shape[1] > _MOST_WITH_HESSIAN:
             return
-        free = objective.free()
-        here, start = (
-            hold_common(objective, objective.measure_loss(at, second=True)[2], objective.shape[1])[
-                np.ix_(free, free)
-            ]
-            for at in (found.w, np.zeros_like(found.w))
-        )
+        free, width = objective.free(), objective.shape[1]
+
+        def curvature(w: Floats) -> Floats:
+            hessian = objective.measure_loss(w, second=True)[2]
+            return add_common_curvature(objective, hessian, width)[np.ix_(free, free)]
+
+        here, start = curvature(found.w), curvature(np.zeros_like(found.w))
         scale = np.sqrt(np.diagonal(start))
-        scale = np.outer(*[np.where(scale > 0, scale, 1.0)] * 2)
+        scale = np.where(scale > 0, scale, 1.0)
+        scale = np.outer(scale, scale)
         slack = 1e-12 * np.eye(len(here))
-        if linalg.eigvalsh(here / scale + slack, start / scale + 2 * slack)[0] > _FADED:
+        if (
+            linalg.eigvalsh(here / scale + slack, start / scale + 2 * slack)[0]
+            > _VANISHED_CURVATURE
+        ):
             return
         if is_separable(objective.design, objective.labels, objective.fit_intercept):
             found.is_separated, found.converged = True, False
 
     def _keep(self, objective: LogisticObjective, found: Minimum, dtype: Any) -> None:
-        w = objective.outside(found.w)
+        w = objective.uncentre_parameters(found.w)
         if objective.n_scores > 1:
-            # What intercepts have in common changes no probability, and no penalty tells it.
+            # A common shift of the intercepts changes neither probabilities nor the penalty.
             w[:, -1] -= w[:, -1].mean()
         self.coef_ = np.ascontiguousarray(w[:, :-1]).astype(dtype)
         self.intercept_ = w[:, -1].astype(dtype)
@@ -318,27 +330,27 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
         if found.is_separated:
             warnings.warn(
                 "The classes are separable (except perhaps for rows on the boundary): without a "
-                "penalty the loss has no minimum, and coefficients would grow without bound. They "
-                "are those where the search was stopped; choose a finite C.",
+                "penalty the loss has no minimum, and coefficients grow without limit. The search "
+                "was stopped; choose a finite C.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
         elif not found.converged:
-            told = f"{self.solver} failed to converge after {found.n_iter} iteration(s)"
+            problem = f"{self.solver} failed to converge after {found.n_iter} iteration(s)"
             if self.solver in ("sag", "saga"):
-                told = "The max_iter was reached which means the coef_ did not converge"
+                problem = "The max_iter was reached which means the coef_ did not converge"
             elif self.solver == "newton-cholesky":
-                told = f"Newton solver did not converge after {found.n_iter} iterations"
+                problem = f"Newton solver did not converge after {found.n_iter} iterations"
             warnings.warn(
-                f"{told}. Increase the number of iterations (max_iter={self.max_iter}), scale the "
-                f"columns to similar sizes, or choose a smaller C (C={self.C:g}).",
+                f"{problem}. Increase the number of iterations (max_iter={self.max_iter}), scale "
+                f"the columns to similar sizes, or choose a smaller C (C={self.C:g}).",
                 ConvergenceWarning,
                 stacklevel=4,
             )
 
-    def _learn_spread(self, objective: LogisticObjective, w: Floats) -> None:
-        """Keep what standard errors need: the inverse of the second derivatives."""
-        if objective.n_scores > 1 or objective.shape[1] > _MOST_WITH_MATRIX:
+    def _keep_standard_errors(self, objective: LogisticObjective, w: Floats) -> None:
+        """Keep the diagonal of the inverse Hessian, and facts for `summary`."""
+        if objective.n_scores > 1 or objective.shape[1] > _MOST_WITH_HESSIAN:
             return
         loss, _, hessian = objective.measure(w, second=True)
         free = objective.free()
@@ -349,35 +361,37 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
         except (linalg.LinAlgError, ValueError):
             return
         inverse = linalg.cho_solve(factor, np.eye(len(scale))) / np.outer(scale, scale)
-        if objective.fit_intercept:  # back to columns as they came
-            turn = np.eye(len(scale))
-            turn[-1, :-1] = -objective.centre
-            inverse = turn @ inverse @ turn.T
+        if objective.fit_intercept:  # convert to parameters of the given columns
+            shift = np.eye(len(scale))
+            shift[-1, :-1] = -objective.centre
+            inverse = shift @ inverse @ shift.T
         self._spread = np.diagonal(inverse)
         weights = objective.design.weights
-        own = np.bincount(objective.labels, weights)
-        share = own / own.sum()
-        alone = -float((own * np.log(share)).sum())
+        class_sizes = np.bincount(objective.labels, weights)
+        shares = class_sizes / class_sizes.sum()
+        null_loss = -float((class_sizes * np.log(shares)).sum())
         n_rows = len(objective.labels) if weights is None else int((weights > 0).sum())
         self._facts = {
             "n_rows": float(n_rows),
             "log_likelihood": -loss * objective.total,
-            "log_likelihood_of_shares": -alone,
-            "pseudo_r2": 1 - loss * objective.total / alone,
+            "log_likelihood_of_shares": -null_loss,
+            "pseudo_r2": 1 - loss * objective.total / null_loss,
         }
 
     def summary(self, confidence: float = 0.95) -> Summary:
-        """Tell how sure the coefficients are: of two classes, without a penalty.
+        """Return standard errors, tests and confidence intervals of the coefficients.
+
+        Available for two classes without a penalty.
 
         Parameters
         ----------
         confidence : float, default=0.95
-            Level of the intervals.
+            Confidence level of the intervals, between 0 and 1.
 
         Returns
         -------
         Summary
-            A table that prints itself, with the numbers as attributes.
+            The table, whose columns are attributes; `print` shows it.
 
         Raises
         ------
@@ -387,8 +401,8 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
         check_is_fitted(self)
         if self._spread is None:
             raise ValueError(
-                "summary: standard errors need two classes, no penalty (C=np.inf), an optimum and "
-                "columns that do not depend on each other"
+                "summary: standard errors require two classes, no penalty (C=np.inf), an optimum "
+                "and independent columns"
             )
         names = getattr(self, "feature_names_in_", None)
         names = [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
@@ -397,4 +411,7 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _Theirs):
             names = ["(intercept)", *names]
             coef = np.concatenate([self.intercept_.astype(np.float64), coef])
             errors = np.concatenate([errors[-1:], errors[:-1]])
-        return summarise([str(n) for n in names], coef, errors, confidence, None, self._facts)
+        names = [str(name) for name in names]
+        return summarise(
+            names, coef, errors, confidence=confidence, degrees=None, facts=self._facts
+        )

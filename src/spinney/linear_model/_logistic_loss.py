@@ -1,8 +1,8 @@
-"""The objective of logistic regression over the rows: two classes or several, in one shape.
+"""The objective of logistic regression for two or more classes.
 
-Parameters are (n_scores, n_features + 1), the intercept last: one line for two classes, one for
-each class otherwise. Inside, columns are about a centre, which only moves the intercept; outside,
-they are as they came.
+Parameters have shape (n_scores, n_features + 1) with the intercepts last; two classes have one
+score, others one score per class. Internally the columns are centred, which changes only the
+intercepts.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ __all__ = ["LogisticObjective"]
 
 
 class LogisticObjective:
-    """Mean loss and a penalty on squares, with its derivatives.
+    """Mean logistic loss plus an l2 penalty, with derivatives.
 
     Parameters
     ----------
     design : Design
         Rows and weights.
     labels : ndarray of int32 of shape (n_rows,)
-        Classes by number.
+        Class codes.
     n_classes : int
-        How many there are.
+        Number of classes.
     alpha : float
-        The penalty: ``alpha / 2 * |coefficients|²``, over the sum of weights like the loss.
+        The penalty ``alpha / 2 * |coefficients|²``, divided by the sum of weights like the loss.
     fit_intercept : bool
-        Whether there is an intercept; else it stays zero.
+        Whether to fit intercepts; otherwise they stay zero.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class LogisticObjective:
         return self.n_scores, self.design.n_features + 1
 
     def measure(self, w: Floats, second: bool) -> tuple[float, Floats, Floats]:
-        """Objective, gradient (shaped as w) and, if asked for, the matrix of second derivatives."""
+        """Return the objective, its gradient and, if `second`, its Hessian."""
         loss, gradient, hessian = self.measure_loss(w, second)
         slopes = w[:, :-1]
         loss += 0.5 * self.alpha / self.total * float(np.vdot(slopes, slopes))
@@ -68,7 +68,7 @@ class LogisticObjective:
         return loss, gradient, hessian
 
     def measure_loss(self, w: Floats, second: bool) -> tuple[float, Floats, Floats]:
-        """The same without the penalty."""
+        """Return the loss without the penalty, with its derivatives, as `measure` does."""
         if self.n_scores == 1:
             loss, gradient, hessian = self.design.binary(
                 self._targets, np.ascontiguousarray(w[0]), self.centre, second
@@ -82,38 +82,38 @@ class LogisticObjective:
         return loss / self.total, gradient, hessian / self.total if second else hessian
 
     def scale(self) -> Floats:
-        """Roots of the second derivatives by each parameter at zero, flat."""
-        share = 1 / max(2, self.n_classes)
-        diagonal = np.full(self.shape, share * (1 - share))
+        """Return the roots of the diagonal of the Hessian at zero, flat."""
+        p = 1 / max(2, self.n_classes)
+        diagonal = np.full(self.shape, p * (1 - p))
         with np.errstate(over="ignore", invalid="ignore"):
             squares = self.design.squares(self.centre)
             diagonal[:, :-1] = (diagonal[:, :-1] * squares + self.alpha) / self.total
         return np.sqrt(np.where(diagonal == 0, 1.0, diagonal)).ravel()
 
     def free(self) -> NDArray[np.bool_]:
-        """Which parameters may change, flat."""
+        """Return which parameters may change, flat."""
         mask = np.ones(self.shape, dtype=bool)
         mask[:, -1] = self.fit_intercept
         return mask.ravel()
 
-    def inside(self, w: Floats) -> Floats:
-        """Parameters for columns as they came become those for columns about the centre."""
+    def centre_parameters(self, w: Floats) -> Floats:
+        """Convert parameters of the given columns to parameters of the centred columns."""
         moved = np.array(w, dtype=np.float64)
         moved[:, -1] += w[:, :-1] @ self.centre
         return moved
 
-    def outside(self, w: Floats) -> Floats:
-        """… and back."""
+    def uncentre_parameters(self, w: Floats) -> Floats:
+        """Convert parameters of the centred columns to parameters of the given columns."""
         moved = np.array(w)
         moved[:, -1] -= w[:, :-1] @ self.centre
         return moved
 
     def is_separated(self, loss: float) -> bool:
-        """Whether a loss (without penalty) is so small that every row is on its side."""
+        """Return whether a loss without penalty proves that no row is misclassified."""
         return loss * self.total < self.design.least_weight * float(np.log(2.0))
 
     def take_columns(self, columns: Any) -> LogisticObjective:
-        """The same for some of the columns."""
+        """Return the objective of some of the columns."""
         part = LogisticObjective.__new__(LogisticObjective)
         part.__dict__.update(self.__dict__)
         part.design = self.design.take_columns(columns)

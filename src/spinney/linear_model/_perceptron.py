@@ -27,55 +27,56 @@ LARGEST_SEED = np.iinfo(np.int32).max
 
 
 class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model.Perceptron):
-    """Rosenblatt's perceptron: rows on the wrong side are added to the normal, w += y x.
+    """Rosenblatt's perceptron: each misclassified row updates the normal, w += y x.
 
-    As scikit-learn's, with the same answers for dense rows, and several classes one against the
-    rest; in addition mistakes are counted, Novikoff's bound of their number is given where the
-    classes are separable, and averages and the pocket serve where they are not. A fit ends with the
-    first pass that makes no mistake, since nothing changes afterwards.
+    For dense rows the fit equals scikit-learn's; several classes are fitted one against the rest.
+    In addition mistakes are counted, and for separable classes Novikoff's bound of their number is
+    available. The variants "average" and "pocket" are for classes that are not separable. A fit
+    ends after the first pass without a mistake, because later passes change nothing.
 
     Parameters
     ----------
     variant : {"last", "average", "pocket"}, default="last"
-        Which hyperplane is the answer: the last one; the average of those after each row that was
-        met (Freund and Schapire); or, of those that were counted, the one with the least weight of
-        wrong training rows (Gallant): they are counted at the end of each pass and when one has met
-        more rows in a row without a mistake than any before.
+        The resulting hyperplane. "last": the last one. "average": the average of those after each
+        row (Freund and Schapire). "pocket": among the evaluated hyperplanes, the one with the least
+        weight of misclassified training rows (Gallant). A hyperplane is evaluated at the end of a
+        pass, and after a longer run of correct rows than all before.
     penalty : {"l2", "l1", "elasticnet"} or None, default=None
-        Penalty of the coefficients; for `variant="last"` alone. With a penalty, and with
-        `early_stopping`, scikit-learn fits, and mistakes are not counted.
+        Penalty of the coefficients; only with `variant="last"`. With a penalty or
+        `early_stopping`, scikit-learn fits the model, and mistakes are not counted.
     alpha : float, default=0.0001
         Factor of the penalty.
     l1_ratio : float, default=0.15
         Share of the l1 norm in the elastic net.
     fit_intercept : bool, default=True
-        Whether there is an intercept: as if each row had one more feature, which is 1.
+        Whether to fit an intercept: the coefficient of a constant feature 1.
     max_iter : int, default=1000
-        Most passes over the rows.
+        Maximum number of passes over the rows.
     tol : float or None, default=1e-3
-        A fit ends after `n_iter_no_change` passes in a row whose mean loss max(0, −y f(x)) was not
-        below the least one before by at least this. None: only a pass without mistakes ends it.
+        A fit ends after `n_iter_no_change` consecutive passes whose mean loss max(0, −y f(x)) is
+        not lower than the previous minimum by at least this. None: only a pass without mistakes
+        ends it.
     shuffle : bool, default=True
         Whether rows are shuffled before each pass.
     verbose : int, default=0
-        Whether scikit-learn prints what it does (with a penalty or `early_stopping`).
+        Whether scikit-learn prints its progress (with a penalty or `early_stopping`).
     eta0 : float, default=1.0
-        Factor of what is added.
+        Factor of the updates.
     n_jobs : int, default=None
-        Threads for several classes; None is `spinney.get_num_threads()`. The answers do not depend
-        on it.
+        Number of threads for several classes; None is `spinney.get_num_threads()`. The result does
+        not depend on it.
     random_state : int, RandomState or None, default=0
         Seed of the shuffles.
     early_stopping : bool, default=False
-        Whether to end when the score on rows that are set aside gets no better.
+        Whether to stop when the score on a validation set does not improve.
     validation_fraction : float, default=0.1
-        Share of these rows.
+        Share of the validation rows.
     n_iter_no_change : int, default=5
-        How many passes may be no better.
+        Number of passes without improvement before a fit ends.
     class_weight : dict, "balanced" or None, default=None
-        Factors of what rows of each class add.
+        Factors of the updates by rows of each class.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last hyperplane.
+        Whether `fit` continues from the last hyperplane.
 
     Attributes
     ----------
@@ -84,19 +85,19 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     n_mistakes_ : ndarray of shape (1,) or (n_classes,)
-        How many rows were added, in all passes.
+        Number of updates in all passes.
     radius_ : float
         Length R of the longest row (with a further feature of 1 if there is an intercept).
     margin_ : ndarray of shape (1,) or (n_classes,)
-        γ = min y f(x) / ‖(coef, intercept)‖ over the training rows, for the hyperplane that was
-        found: its distance from the nearest row, in the space that has the further feature. Not
-        positive where it does not separate. A hyperplane of larger margin may exist.
+        γ = min y f(x) / ‖(coef, intercept)‖ over the training rows: the distance of this hyperplane
+        from the nearest row, in the space with the constant feature. Not positive if it does not
+        separate the classes. Other hyperplanes may have a larger margin.
     mistake_bound_ : ndarray of shape (1,) or (n_classes,)
-        Novikoff's bound (R / γ)² with the above γ; `n_mistakes_` cannot be larger. With weights the
-        bound is multiplied by the ratio of the largest to the smallest. Infinite where the
-        hyperplane does not separate, or where the passes did not begin at zero.
+        Novikoff's bound (R / γ)² of `n_mistakes_`. With weights, the bound is multiplied by the
+        ratio of the largest to the smallest weight. Infinite if the hyperplane does not separate
+        the classes, or if the passes did not start from zero.
     n_iter_ : int
-        Passes made; the most of any class.
+        Number of passes; the maximum over classes.
     t_ : float
         `n_iter_` times rows, plus 1.
     classes_ : ndarray of shape (n_classes,)
@@ -104,18 +105,16 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if all are strings.
+        Names of the columns, if all are strings.
 
     See Also
     --------
-    HalfspaceClassifier : Says whether two classes are separable at all.
+    HalfspaceClassifier : Decides whether two classes are separable.
 
-    Notes
-    -----
-    Sparse rows are treated as dense ones are; scikit-learn multiplies changes of the intercept by
-    0.01 there. A weight multiplies what its row adds: it is not the same as to repeat the row. Rows
-    of weight zero do not count. With `variant="average"` and `partial_fit` averages are over the
-    rows of the last call.
+    Notes ----- Sparse rows are treated like dense rows; scikit-learn multiplies updates of the
+    intercept by 0.01 for sparse rows. A weight multiplies the updates by its row, which differs
+    from repeating the row. Rows of weight zero are ignored. With `variant="average"`, `partial_fit`
+    averages over the rows of the last call.
 
     Examples
     --------
@@ -187,7 +186,7 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
         intercept_init: Any = None,
         sample_weight: Any = None,
     ) -> Perceptron:
-        """Go over the rows until no mistake is made, or nothing gets better.
+        """Fit by passes over the rows until there is no mistake or no improvement.
 
         Parameters
         ----------
@@ -198,7 +197,7 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
         coef_init, intercept_init : array-like, default=None
             The hyperplane to start from; zero if not given.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factors of what the rows add, >= 0.
+            Factors of the updates by each row, at least 0.
 
         Returns
         -------
@@ -220,7 +219,7 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Perceptron:
-        """Go over the rows once, from where the last call ended.
+        """Continue with one pass over the rows.
 
         Parameters
         ----------
@@ -231,7 +230,7 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
         classes : array-like of shape (n_classes,), default=None
             All classes, in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factors of what the rows add, >= 0.
+            Factors of the updates by each row, at least 0.
 
         Returns
         -------
@@ -246,32 +245,53 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
         return self
 
     def _check_variant(self) -> None:
-        if self._is_scikit_learns() and self.variant != "last":
+        if self._uses_sklearn_solver() and self.variant != "last":
             raise ValueError(
                 f"variant: expected 'last' with a penalty or early_stopping, got {self.variant!r}"
             )
 
-    def _is_scikit_learns(self) -> bool:
+    def _uses_sklearn_solver(self) -> bool:
         return bool(self.penalty is not None or self.early_stopping)
 
-    # scikit-learn's class validates, makes room for the coefficients and calls one of these two.
+    # scikit-learn's `fit` validates, allocates the coefficients and calls one of these two methods.
 
     def _fit_binary(
-        self, X: Any, y: Any, alpha: Any, sample_weight: Any, learning_rate: Any, max_iter: int
+        self, X: Any, y: Any, *, alpha: Any, sample_weight: Any, learning_rate: Any, max_iter: int
     ) -> None:
-        if self._is_scikit_learns():
-            super()._fit_binary(X, y, alpha, sample_weight, learning_rate, max_iter)
+        if self._uses_sklearn_solver():
+            super()._fit_binary(
+                X,
+                y,
+                alpha=alpha,
+                sample_weight=sample_weight,
+                learning_rate=learning_rate,
+                max_iter=max_iter,
+            )
             return
         random = check_random_state(self.random_state)
-        random.randint(1, LARGEST_SEED)  # scikit-learn draws, and does not use, a number here
+        random.randint(1, LARGEST_SEED)  # scikit-learn draws an unused number here
         factors = self._expanded_class_weight[::-1][None]
-        self._run(X, (y == self.classes_[1])[None], factors, sample_weight, [random], max_iter)
+        self._run(
+            X,
+            (y == self.classes_[1])[None],
+            factors,
+            sample_weight=sample_weight,
+            randoms=[random],
+            max_iter=max_iter,
+        )
 
     def _fit_multiclass(
-        self, X: Any, y: Any, alpha: Any, learning_rate: Any, sample_weight: Any, max_iter: int
+        self, X: Any, y: Any, *, alpha: Any, learning_rate: Any, sample_weight: Any, max_iter: int
     ) -> None:
-        if self._is_scikit_learns():
-            super()._fit_multiclass(X, y, alpha, learning_rate, sample_weight, max_iter)
+        if self._uses_sklearn_solver():
+            super()._fit_multiclass(
+                X,
+                y,
+                alpha=alpha,
+                learning_rate=learning_rate,
+                sample_weight=sample_weight,
+                max_iter=max_iter,
+            )
             return
         seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=len(self.classes_))
         randoms = [np.random.RandomState(seed) for seed in seeds]
@@ -279,18 +299,26 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
             random.randint(1, LARGEST_SEED)
         weights = np.asarray(self._expanded_class_weight)
         factors = np.column_stack([weights, np.ones_like(weights)])
-        self._run(X, y == self.classes_[:, None], factors, sample_weight, randoms, max_iter)
+        self._run(
+            X,
+            y == self.classes_[:, None],
+            factors,
+            sample_weight=sample_weight,
+            randoms=randoms,
+            max_iter=max_iter,
+        )
 
     def _run(
         self,
         X: Any,
         positive: NDArray[np.bool_],
         factors: Floats,
+        *,
         sample_weight: Any,
         randoms: list[Any],
         max_iter: int,
     ) -> None:
-        """Solve the problems, one for each row of `positive`; `factors` are of both sides."""
+        """Fit one hyperplane per row of `positive`; `factors` are class weights."""
         weights = np.asarray(sample_weight, dtype=np.float64)
         if (weights < 0).any():
             raise ValueError(f"sample_weight: expected weights >= 0, got {weights.min()}")
@@ -302,7 +330,7 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
             starts = getattr(self, "_planes", starts)
         sparse_rows = sparse.issparse(X)
         n_rows, n_features = X.shape
-        planes, answers, mistakes, passes, overflow = _core.run_perceptrons(
+        planes, results, mistakes, passes, overflow = _core.run_perceptrons(
             X.data if sparse_rows else X.ravel(),
             X.indices if sparse_rows else None,
             X.indptr if sparse_rows else None,
@@ -321,30 +349,31 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
         )
         if overflow:
             raise ValueError(
-                "X and sample_weight: expected values whose sums float64 can hold, got an overflow "
+                "X and sample_weight: expected values whose sums do not overflow; got an overflow "
                 f"in pass {passes.max()}; scaling input data with StandardScaler might help"
             )
         self._planes = planes.reshape(starts.shape)
-        answers = answers.reshape(starts.shape)
-        self.coef_ = np.ascontiguousarray(answers[:, :-1]).astype(X.dtype)
-        self.intercept_ = answers[:, -1].astype(X.dtype)
+        results = results.reshape(starts.shape)
+        self.coef_ = np.ascontiguousarray(results[:, :-1]).astype(X.dtype)
+        self.intercept_ = results[:, -1].astype(X.dtype)
         self.n_iter_ = int(passes.max())
         self.t_ += self.n_iter_ * n_rows
         self.n_mistakes_ = mistakes + getattr(self, "n_mistakes_", 0)
-        self._bound(X, np.where(positive, 1.0, -1.0), weighted, answers)
+        self._set_bound(X, np.where(positive, 1.0, -1.0), weighted, results)
 
-    def _bound(self, X: Any, sides: Floats, weighted: Floats, answers: Floats) -> None:
+    def _set_bound(self, X: Any, sides: Floats, weighted: Floats, results: Floats) -> None:
+        """Set the radius, the margins and Novikoff's bounds."""
         counted = (weighted > 0).any(axis=0)
         if not counted.all():
             X, sides, weighted = X[counted], sides[:, counted], weighted[:, counted]
         with np.errstate(over="ignore"):
             lengths = np.hypot(row_norms(X), float(self.fit_intercept))
         self.radius_ = float(lengths.max(initial=0.0))
-        # Where squares of huge values overflow there is no margin to speak of.
+        # If squares of huge values overflow, the margin is undefined: report zero.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            scores = np.asarray(X @ answers[:, :-1].T + answers[:, -1]).T * sides
+            scores = np.asarray(X @ results[:, :-1].T + results[:, -1]).T * sides
             self.margin_ = np.nan_to_num(
-                scores.min(axis=1, initial=np.inf) / np.linalg.norm(answers, axis=1), nan=0.0
+                scores.min(axis=1, initial=np.inf) / np.linalg.norm(results, axis=1), nan=0.0
             )
             spread = weighted.max(axis=1, initial=0.0) / np.where(
                 weighted > 0, weighted, np.inf

@@ -1,22 +1,22 @@
-"""Least sums of two-sided linear losses, to an optimal vertex that its dual proves.
+"""Minimisation of sums of pinball losses: an optimal vertex, proven by the dual.
 
 The problem is to minimise Σ max(low·r_i, high·r_i) with r = y − X β and low <= 0 <= high: absolute
-deviations for (−1, 1), quantiles for (q − 1, q). Its dual is to maximise y·a subject to Xᵀa = 0 and
-low <= a <= high, one multiplier for each row: `high` above the fit, `low` below it, and between
-both only for the rows that the fit goes through.
+deviations for (−1, 1), quantiles for (q − 1, q). The dual maximises y·a subject to Xᵀa = 0
+and low <= a <= high, with one multiplier a_i per row. The multiplier is `high` for rows above the
+fit, `low` for rows below it, and between both for the rows that the fit goes through.
 
-1. `approach` comes close to the optimum from inside (Mehrotra's method on the dual, as Portnoy and
-   Koenker do for quantiles). What it says is only a place to start.
-2. `descend` goes from vertex to vertex, as Barrodale and Roberts do: a fit through as many rows as
-   there are coefficients is left along the edge that falls most steeply, up to the weighted median
-   of the places where residuals change sign. It ends where all multipliers are within bounds: this
-   is the proof.
+1. `approach` finds a starting point by an interior point method: Mehrotra's method on the dual,
+   which Portnoy and Koenker use for quantiles.
+2. `descend` moves from vertex to vertex, like the algorithm of Barrodale and Roberts. A vertex is a
+   fit through as many rows as there are coefficients. Each step follows the steepest edge to the
+   weighted median of the points where residuals change sign. The last vertex has all multipliers
+   within the bounds, which proves that it is optimal.
 
-Where rows are tied (whole numbers) many vertices are one point, and a step may lead nowhere; and
-several fits may be equally good. So `descend` first moves on targets and weights that are disturbed
-by a little, each row by what its own values say: one fit is best then, whatever the order of the
-rows, and whether a row is there twice or has twice the weight. It goes on with the true weights,
-and the gap to the dual is measured on the true targets.
+Tied rows (such as integers) make many vertices coincide, so that a step may have length zero, and
+several fits may be equally good. `descend` therefore starts with slightly perturbed targets and
+weights, which depend only on the values of each row. Then only one fit is optimal. It does not
+depend on the order of the rows, and a repeated row is equivalent to one with twice the weight.
+`descend` continues with the true weights, and the duality gap is computed from the true targets.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, qr
 from scipy.optimize import linprog
 
-from spinney.linear_model._distinct_rows import Disturbance
+from spinney.linear_model._distinct_rows import Perturbation
 
 __all__ = ["Vertex", "minimise"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-MOST_APPROACHES = 60
-# Relative to the loss: below this the vertices near by are few.
+MOST_INTERIOR_STEPS = 60
+# The interior point method stops at this duality gap, relative to the loss: few vertices are left.
 CLOSE = 1e-7
-# Sizes of the disturbances, tried in turn: of targets, in units of the largest, and of weights. The
-# latter are far above SLACK, so that they decide where rounding would.
-DISTURBANCES = ((1e-10, 1e-7), (1e-13, 0.0), (0.0, 0.0))
-# How far a multiplier may be beyond its bound, in units of the bounds' distance: rounding.
+# Sizes of the perturbations, tried in turn: of targets, relative to the largest, and of weights.
+# The latter are far above SLACK, so that rounding errors do not determine the result.
+PERTURBATIONS = ((1e-10, 1e-7), (1e-13, 0.0), (0.0, 0.0))
+# Distance beyond its bound, relative to high - low, up to which a multiplier counts as within it.
 SLACK = 1e-10
-# The gap that is taken for rounding, relative to the loss, and to the size of the targets.
+# Duality gap that counts as rounding error: relative to the loss, and to the size of the targets.
 GAP = 1e-10
 ROUNDING = 1e-13
-# Sums Xᵀa that are taken for rounding, in units of what the sizes of the terms add up to.
+# Sums Xᵀa that count as rounding errors, relative to the sums of the absolute terms.
 INFEASIBLE = 1e-9
 
 
@@ -57,15 +57,15 @@ class Vertex:
     Attributes
     ----------
     rows : ndarray of int
-        The rows that it goes through, as many as there are columns.
+        The rows with residual zero, as many as there are columns.
     dual : ndarray
         Multipliers of all rows, within the bounds.
     gap : float
-        The loss less the dual's value, a sum of terms that are not negative.
+        The duality gap: the loss minus the value of the dual, a sum of nonnegative terms.
     n_steps : int
-        Vertices and inner points that were visited.
+        Number of vertices and interior points.
     proven : bool
-        Whether the gap is within rounding.
+        Whether the gap is within rounding errors: the fit is optimal.
     """
 
     rows: Indices
@@ -75,15 +75,15 @@ class Vertex:
     proven: bool
 
 
-def minimise(X: Floats, y: Floats, low: float, high: float, disturbed: Disturbance) -> Vertex:
-    """Find an optimal vertex for `X` of full column rank, no fewer rows than columns.
+def minimise(X: Floats, y: Floats, low: float, high: float, perturbation: Perturbation) -> Vertex:
+    """Return an optimal vertex for an `X` of full column rank.
 
-    `X` should have nearly orthogonal columns of like size, and `y` values of about one: bounds of
-    rounding count on it.
+    The tolerances assume that the columns of `X` are nearly orthogonal and of similar size, and
+    that the largest values of `y` are about one.
     """
     residuals, n_steps = approach(X, y, low, high)
     rows = independent_rows(X, residuals)
-    vertex = _try_disturbances(X, y, low, high, rows, disturbed)
+    vertex = _try_perturbations(X, y, low, high, rows=rows, perturbation=perturbation)
     vertex.n_steps += n_steps
     if not vertex.proven:
         no_sums = np.zeros(X.shape[1])
@@ -91,27 +91,28 @@ def minimise(X: Floats, y: Floats, low: float, high: float, disturbed: Disturban
         solved = linprog(-y, A_eq=X.T, b_eq=no_sums, bounds=bounds, method="highs")
         if solved.status == 0:
             rows = independent_rows(X, y + X @ solved.eqlin.marginals)
-            other = _try_disturbances(X, y, low, high, rows, disturbed)
+            other = _try_perturbations(X, y, low, high, rows=rows, perturbation=perturbation)
             other.n_steps += vertex.n_steps
             if other.gap < vertex.gap:
                 vertex = other
     return vertex
 
 
-def _try_disturbances(
-    X: Floats, y: Floats, low: float, high: float, rows: Indices, disturbed: Disturbance
+def _try_perturbations(
+    X: Floats, y: Floats, low: float, high: float, *, rows: Indices, perturbation: Perturbation
 ) -> Vertex:
+    """Descend with decreasing perturbations until a vertex is proven optimal."""
     size = np.abs(y).max(initial=0.0)
     best = None
     n_steps = 0
-    for of_targets, of_weights in DISTURBANCES:
-        moved = y + of_targets * (size or 1.0) * disturbed.targets
+    for of_targets, of_weights in PERTURBATIONS:
+        perturbed = y + of_targets * (size or 1.0) * perturbation.targets
         if of_weights:
-            weights = 1 + of_weights * disturbed.weights
-            rows, _, taken = descend(X * weights[:, None], moved * weights, low, high, rows)
-            n_steps += taken
-        rows, dual, taken = descend(X, moved, low, high, rows)
-        n_steps += taken
+            weights = 1 + of_weights * perturbation.weights
+            rows, _, n_more = descend(X * weights[:, None], perturbed * weights, low, high, rows)
+            n_steps += n_more
+        rows, dual, n_more = descend(X, perturbed, low, high, rows)
+        n_steps += n_more
         residuals = y - X @ np.linalg.solve(X[rows], y[rows])
         residuals[rows] = 0.0
         losses = np.maximum(low * residuals, high * residuals)
@@ -130,7 +131,7 @@ def _try_disturbances(
 
 
 def approach(X: Floats, y: Floats, low: float, high: float) -> tuple[Floats, int]:
-    """Return residuals near those of an optimal fit, and the number of steps."""
+    """Return residuals of a nearly optimal fit, and the number of steps."""
     n_rows = len(y)
     width = high - low
     beta = np.linalg.solve(X.T @ X, y @ X)
@@ -138,18 +139,18 @@ def approach(X: Floats, y: Floats, low: float, high: float) -> tuple[Floats, int
     size = np.abs(residuals).mean()
     if size <= 1e-14 * np.abs(y).max(initial=0.0):
         return residuals, 0
-    # a = low + s, and s + q = width; u and v are the residuals above and below the fit.
+    # a = low + s and s + q = width; u and v are the positive and negative parts of residuals.
     s = np.full(n_rows, -low if low < 0 < high else width / 2)
     b = -low * X.sum(axis=0)
     u = np.maximum(residuals, 0) + 0.1 * size
     v = np.maximum(-residuals, 0) + 0.1 * size
     steps = 0
     with np.errstate(all="ignore"):
-        for steps in range(1, MOST_APPROACHES + 1):  # noqa: B007 (told to the caller)
+        for steps in range(1, MOST_INTERIOR_STEPS + 1):  # noqa: B007 (returned)
             q = width - s
             missing = b - s @ X
             residuals = y - X @ beta
-            apart = residuals - u + v
+            mismatch = residuals - u + v
             gap = float(s @ v + q @ u)
             if gap <= CLOSE * float(np.maximum(low * residuals, high * residuals).sum()):
                 break
@@ -159,21 +160,21 @@ def approach(X: Floats, y: Floats, low: float, high: float) -> tuple[Floats, int
             except (LinAlgError, ValueError):
                 break
 
-            g = apart + u - v
+            g = mismatch + u - v
             ds = theta * (g - X @ cho_solve(factor, (theta * g) @ X - missing, check_finite=False))
             du, dv = u * ds / q - u, -v * ds / s - v
-            primal = _longest(s, ds, q, -ds)
-            dual = _longest(u, du, v, dv)
+            primal = _longest_step(s, ds, q, -ds)
+            dual = _longest_step(u, du, v, dv)
             after = float((s + primal * ds) @ (v + dual * dv))
             after += float((q - primal * ds) @ (u + dual * du))
             target = gap / (2 * n_rows) * min(1.0, after / gap) ** 3
             of_s, of_q = target - s * v - ds * dv, target - q * u + ds * du
-            g = apart - of_q / q + of_s / s
+            g = mismatch - of_q / q + of_s / s
             move = cho_solve(factor, (theta * g) @ X - missing, check_finite=False)
             ds = theta * (g - X @ move)
             du, dv = (of_q + u * ds) / q, (of_s - v * ds) / s
-            primal = min(1.0, 0.9995 * _longest(s, ds, q, -ds))
-            dual = min(1.0, 0.9995 * _longest(u, du, v, dv))
+            primal = min(1.0, 0.9995 * _longest_step(s, ds, q, -ds))
+            dual = min(1.0, 0.9995 * _longest_step(u, du, v, dv))
             if not (np.isfinite(primal * dual) and np.isfinite(move).all()):
                 break
             s = s + primal * ds
@@ -181,21 +182,21 @@ def approach(X: Floats, y: Floats, low: float, high: float) -> tuple[Floats, int
     return residuals, steps
 
 
-def _longest(a: Floats, da: Floats, b: Floats, db: Floats) -> float:
-    """How far one can go, at most 1e3, before a value becomes negative."""
+def _longest_step(a: Floats, da: Floats, b: Floats, db: Floats) -> float:
+    """Return the largest step, at most 1e3, before a value becomes negative."""
     fastest = max(float(np.max(-da / a)), float(np.max(-db / b)), 1e-3)
     return 1.0 / fastest
 
 
 def independent_rows(X: Floats, residuals: Floats) -> Indices:
-    """Choose rows that determine a fit, those with the least residuals first."""
+    """Return rows that determine a fit, preferably with small residuals."""
     n_rows, n_columns = X.shape
     sizes = np.abs(residuals)
     order = np.argsort(sizes, kind="stable")
     n_candidates = min(n_rows, 4 * n_columns)
     while True:
         candidates = order[:n_candidates]
-        # Large among the candidates is what is close to the fit.
+        # Rows with small residuals get large weights, so that pivoting prefers them.
         close = sizes[candidates] + sizes[order[n_columns - 1]] * 1e-3 + 1e-300
         _, R, pivots = qr(
             (X[candidates] * (close.min() / close)[:, None]).T, mode="economic", pivoting=True
@@ -204,7 +205,7 @@ def independent_rows(X: Floats, residuals: Floats) -> Indices:
         diagonal = np.abs(np.diag(R))
         if n_candidates == n_rows or diagonal[-1] > 1e-8 * diagonal[0]:
             if diagonal[-1] <= 1e-12 * diagonal[0]:
-                # What is close counts less than that a fit is determined.
+                # No candidates determine a fit: ignore the residuals.
                 chosen = qr(X.T, mode="r", pivoting=True)[1][:n_columns]
             return np.sort(chosen)
         n_candidates = min(n_rows, 8 * n_candidates)
@@ -213,10 +214,10 @@ def independent_rows(X: Floats, residuals: Floats) -> Indices:
 def descend(
     X: Floats, y: Floats, low: float, high: float, rows: Indices
 ) -> tuple[Indices, Floats, int]:
-    """Go down from vertex to vertex; return rows, multipliers and the number of steps.
+    """Descend from vertex to vertex; return rows, multipliers and the number of steps.
 
-    The multipliers are within the bounds only if the last vertex is optimal; otherwise (after very
-    many steps) they are cut off there, and the gap tells.
+    The multipliers are within the bounds if the last vertex is optimal. After too many steps they
+    are clipped to the bounds, and the duality gap shows that the vertex is not optimal.
     """
     n_columns = X.shape[1]
     width = high - low
@@ -249,22 +250,23 @@ def descend(
 def _crossing(residuals: Floats, along: Floats, width: float, fall: float) -> int:
     """Return the row at which the loss along an edge stops falling, or -1.
 
-    It falls at the rate `fall`, and each row whose residual changes sign takes away what it moves.
+    The slope is -`fall` at first. Each row whose residual changes sign adds `width` times the
+    change of its residual per unit of the edge.
     """
-    # Losses that end in a plain (slacks) take away all of it and no more, but for rounding.
+    # If the loss is flat on one side (slacks), all changes may sum to `fall`, up to rounding.
     fall *= 1 - 1e-10
-    least = 1e-11 * np.abs(along).max(initial=0.0)
-    ahead = np.flatnonzero((residuals * along > 0) & (np.abs(along) > least))
-    places = residuals[ahead] / along[ahead]
+    smallest = 1e-11 * np.abs(along).max(initial=0.0)
+    ahead = np.flatnonzero((residuals * along > 0) & (np.abs(along) > smallest))
+    distances = residuals[ahead] / along[ahead]
     n_near = 512
     while len(ahead):
         near = np.arange(len(ahead))
         if n_near < len(ahead):
-            near = np.argpartition(places, n_near)[:n_near]
-        near = near[np.argsort(places[near], kind="stable")]
-        taken = np.cumsum(np.abs(along[ahead[near]])) * width
-        if taken[-1] >= fall:
-            return int(ahead[near[np.searchsorted(taken, fall)]])
+            near = np.argpartition(distances, n_near)[:n_near]
+        near = near[np.argsort(distances[near], kind="stable")]
+        slope_changes = np.cumsum(np.abs(along[ahead[near]])) * width
+        if slope_changes[-1] >= fall:
+            return int(ahead[near[np.searchsorted(slope_changes, fall)]])
         if n_near >= len(ahead):
             break
         n_near *= 8

@@ -1,4 +1,4 @@
-"""Polynomials by least squares, in a basis that stays well conditioned."""
+"""Polynomial regression by least squares, in a well-conditioned basis."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from spinney.conformal.mixins import read_calibration
-from spinney.linear_model._extreme_values import extreme_exponents, tame_weights
+from spinney.linear_model._extreme_values import extreme_exponents, normalize_extreme_weights
 from spinney.linear_model._linear_regression import LinearRegression
 from spinney.linear_model.design import Floats
+from spinney.models.linear import PolynomialModel, legendre_terms
 from spinney.models.methods import ModelMethods
+from spinney.models.outcomes import Numbers
 
 __all__ = ["PolynomialRegression"]
 
@@ -28,39 +30,40 @@ _MOST_TERMS = 20_000
 class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseEstimator):  # type: ignore[misc]
     """A polynomial of the columns, by least squares.
 
-    Columns are brought to [-1, 1], and powers are replaced by Legendre's polynomials (of several
-    columns: their products, up to the same total degree). They span the same polynomials, but are
-    far from depending on each other, so that high degrees keep their digits.
+    Columns are scaled to [-1, 1]. The basis consists of Legendre polynomials instead of powers; for
+    several columns, of their products up to a total degree. Both bases span the same polynomials,
+    but Legendre polynomials are nearly orthogonal, so that high degrees are accurate.
 
     Parameters
     ----------
     degree : int or "auto", default="auto"
-        The degree; "auto" chooses it by what rows that were left out are off by.
+        The degree; "auto" chooses the degree with the smallest cross-validated error.
     max_degree : int, default=10
         The highest degree that "auto" tries. Degrees with as many terms as rows are not tried.
     cv : int, splitter, iterable or None, default=None
-        How "auto" leaves rows out: None each in turn (exactly, from one fit), else in folds.
+        The folds of "auto"; None is leave-one-out, computed exactly from one fit.
     n_jobs : int or None, default=None
         Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
 
     Attributes
     ----------
     degree_ : int
-        The degree that was fitted.
+        The degree.
     cv_errors_ : ndarray of shape (n_degrees,)
-        With "auto", the mean squared errors of degrees 0, 1, … on rows left out.
+        With "auto", the mean squared errors of degrees 0, 1, … on held-out rows.
     exponents_ : ndarray of shape (n_terms, n_features)
         Degree of each column in each term.
     coef_ : ndarray of shape (n_terms,) or (n_targets, n_terms)
         Coefficients of the terms in the basis, the constant first.
     polynomial_ : numpy.polynomial.Polynomial
-        For one column and one target, the polynomial: it can be called, derived, shown.
+        For one column and one target: the polynomial, which can be called, differentiated and
+        printed.
     estimator_ : LinearRegression
-        The fit in the basis; `summary` tells more.
+        The fit in the basis, with the method `summary`.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str
-        Their names, if there are any.
+        Names of the columns, if there are any.
 
     Examples
     --------
@@ -104,7 +107,7 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
         y : array-like of shape (n_rows,) or (n_rows, n_targets)
             Targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of rows.
+            Weights of the rows.
 
         Returns
         -------
@@ -116,8 +119,8 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
             sample_weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-            sample_weight = tame_weights(sample_weight)
-        for name in ("cv_errors_", "polynomial_"):  # of a fit before
+            sample_weight = normalize_extreme_weights(sample_weight)
+        for name in ("cv_errors_", "polynomial_"):  # of the previous fit
             if hasattr(self, name):
                 delattr(self, name)
         counted = X if sample_weight is None else X[sample_weight > 0]
@@ -141,33 +144,52 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
         return self
 
     def _terms(self, X: Floats) -> Floats:
-        scaled = (X - self._middle) / self._half
-        powers = legendre.legvander(scaled, self.degree_)
-        return _products(powers, self.exponents_)
+        return legendre_terms(X, self.exponents_, middle=self._middle, half=self._half)
 
     def _choose_degree(self, X: Floats, y: Any, weights: Any) -> int:
-        """The degree with the least error on rows left out; of equals the lowest."""
-        scaled = (X - self._middle) / self._half
+        """Return the lowest degree with the smallest held-out error; set `cv_errors_`."""
         most = self.max_degree
         n_distinct = len(np.unique(X if weights is None else X[weights > 0], axis=0))
         while most > 0 and comb(X.shape[1] + most, most) >= min(n_distinct, _MOST_TERMS):
             most -= 1
         exponents = _exponents(X.shape[1], most)
-        terms = _products(legendre.legvander(scaled, most), exponents)
+        terms = legendre_terms(X, exponents, middle=self._middle, half=self._half)
         ends = [int((exponents.sum(axis=1) <= degree).sum()) for degree in range(most + 1)]
         targets = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
         shift = extreme_exponents(np.abs(targets).max(initial=0.0))
         targets = np.ldexp(targets, -shift)
         if self.cv is None:
-            errors = _errors_without_each(terms, targets, weights, ends)
+            errors = _leave_one_out_errors(terms, targets, weights, ends)
         else:
             folds = list(check_cv(self.cv).split(X, y))
             errors = np.mean(
-                [_errors_on(terms, targets, weights, ends, *fold) for fold in folds], axis=0
+                [
+                    _fold_errors(terms, targets, weights, ends, train=train, test=test)
+                    for train, test in folds
+                ],
+                axis=0,
             )
         with np.errstate(over="ignore", under="ignore"):
             self.cv_errors_ = np.ldexp(np.asarray(errors), 2 * shift)
         return int(np.argmin(np.where(np.isnan(errors), np.inf, errors)))
+
+    def fitted_model(self) -> PolynomialModel:
+        """Return the fitted polynomial as a value.
+
+        Returns
+        -------
+        PolynomialModel
+            Its method `raw_scores` returns predictions of shape (n_rows, n_targets).
+        """
+        check_is_fitted(self)
+        coef = np.asarray(self.coef_, dtype=np.float64)
+        return PolynomialModel(
+            np.atleast_2d(coef),
+            self.exponents_,
+            middle=self._middle,
+            half=self._half,
+            outcome=Numbers(flat=coef.ndim == 1),
+        )
 
     def predict(self, X: Any) -> Any:
         """Predict with the polynomial.
@@ -182,13 +204,14 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
         ndarray of shape (n_rows,) or (n_rows, n_targets)
             Predictions.
         """
-        check_is_fitted(self)
+        model = self.fitted_model()
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.estimator_.predict(self._terms(X))
+        scores = model.raw_scores(X, n_jobs=self.n_jobs)
+        return scores[:, 0] if model.outcome.flat else scores
 
     @property
     def interval_method_(self) -> str:
-        """What intervals are made from, in words; of ``method="auto"``."""
+        """Description of how ``method="auto"`` makes intervals, and from which rows."""
         check_is_fitted(self)
         return self.estimator_.interval_method_
 
@@ -204,10 +227,10 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
         coverage : float, default=0.9
             Share of rows, between 0 and 1, whose target is to lie in its interval.
         method : {"auto", "conformal", "normal"}, default="auto"
-            As in `LinearRegression.predict_interval`; that the degree was chosen by the same rows
-            is not counted.
+            As in `LinearRegression.predict_interval`. The intervals do not account for the choice
+            of the degree by the same rows.
         calibration : tuple (X, y), default=None
-            Rows that fit did not see, and their targets: "conformal" takes their errors instead.
+            Held-out rows and their targets, whose errors "conformal" uses instead.
 
         Returns
         -------
@@ -224,61 +247,55 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
 
 
 def _exponents(n_features: int, degree: int) -> Any:
-    """Degrees of the columns in all terms up to a total degree, the constant first."""
+    """Return the degrees of columns in all terms up to a degree, constant first."""
     n_terms = comb(n_features + degree, degree)
     if n_terms > _MOST_TERMS:
         raise ValueError(
-            f"degree: {degree} of {n_features} columns gives {n_terms} terms; expected at most "
-            f"{_MOST_TERMS}"
+            f"degree: expected at most {_MOST_TERMS} terms; got {n_terms} of degree {degree} with "
+            f"{n_features} columns"
         )
-    lines = [np.zeros(n_features, dtype=np.int64)]
+    exponents = [np.zeros(n_features, dtype=np.int64)]
     for total in range(1, degree + 1):
         for chosen in combinations_with_replacement(range(n_features), total):
-            lines.append(np.bincount(chosen, minlength=n_features))
-    return np.array(lines)
+            exponents.append(np.bincount(chosen, minlength=n_features))
+    return np.array(exponents)
 
 
-def _products(powers: Floats, exponents: Any) -> Floats:
-    """Terms as products of the columns' polynomials, (n_rows, n_terms)."""
-    terms = np.ones((len(powers), len(exponents)))
-    for column in range(powers.shape[1]):
-        terms *= powers[:, column, :][:, exponents[:, column]]
-    return terms
+def _leave_one_out_errors(terms: Floats, targets: Floats, weights: Any, ends: list[int]) -> Floats:
+    """Return the leave-one-out errors of all degrees, from one basis.
 
-
-def _errors_without_each(terms: Floats, targets: Floats, weights: Any, ends: list[int]) -> Floats:
-    """Errors of rows left out, for all degrees from one basis: terms come in order of degree.
-
-    Equal rows are left out together, so that a weight is as good as so many of them.
+    Terms are ordered by degree. Equal rows are held out together, so that integer weights are
+    equivalent to repeated rows.
     """
     weights = np.ones(len(terms)) if weights is None else weights
-    both = np.column_stack([terms, targets])[weights > 0]
-    both, which = np.unique(both, axis=0, return_inverse=True)
-    counts = np.bincount(which.ravel(), weights[weights > 0])
+    rows = np.column_stack([terms, targets])[weights > 0]
+    rows, group = np.unique(rows, axis=0, return_inverse=True)
+    counts = np.bincount(group.ravel(), weights[weights > 0])
     root = np.sqrt(counts)[:, np.newaxis]
     n_terms = terms.shape[1]
-    basis, ends = _orthogonal(both[:, :n_terms] * root, ends)
-    right = both[:, n_terms:] * root
-    turned = basis.T @ right
+    basis, ends = _orthogonal(rows[:, :n_terms] * root, ends)
+    right = rows[:, n_terms:] * root
+    projections = basis.T @ right
     errors = []
     for end in ends:
-        residual = right - basis[:, :end] @ turned[:end]
-        left = 1 - np.square(basis[:, :end]).sum(axis=1)
-        off = residual / np.where(left > 1e-12, left, np.nan)[:, np.newaxis]
-        errors.append(float(np.square(off).sum() / counts.sum() / targets.shape[1]))
+        residual = right - basis[:, :end] @ projections[:end]
+        remainder = 1 - np.square(basis[:, :end]).sum(axis=1)  # 1 - leverage
+        held_out = residual / np.where(remainder > 1e-12, remainder, np.nan)[:, np.newaxis]
+        errors.append(float(np.square(held_out).sum() / counts.sum() / targets.shape[1]))
     return np.array(errors)
 
 
 def _orthogonal(columns: Floats, ends: list[int]) -> tuple[Floats, list[int]]:
-    """An orthonormal basis, column by column; those that depend on the ones before add nothing.
+    """Return an orthonormal basis, and the size of its part for each degree.
 
-    Also how many of the basis the first so many columns have.
+    The first ``ends[k]`` columns are the terms up to degree k. Columns that depend on the columns
+    before them are skipped.
     """
     basis = np.empty((len(columns), 0))
     sizes = [0]
     for column in columns.T:
         rest = column
-        for _ in range(2):  # the second time takes what rounding left
+        for _ in range(2):  # the second step removes rounding errors
             rest = rest - basis @ (basis.T @ rest)
         length = float(np.linalg.norm(rest))
         if length > 1e-10 * float(np.linalg.norm(column)):
@@ -287,15 +304,16 @@ def _orthogonal(columns: Floats, ends: list[int]) -> tuple[Floats, list[int]]:
     return basis, [sizes[end] for end in ends]
 
 
-def _errors_on(
-    terms: Floats, targets: Floats, weights: Any, ends: list[int], train: Any, test: Any
+def _fold_errors(
+    terms: Floats, targets: Floats, weights: Any, ends: list[int], *, train: Any, test: Any
 ) -> list[float]:
+    """Return the errors of all degrees on the test rows of a fold."""
     root = np.ones(len(terms)) if weights is None else np.sqrt(weights)
     errors = []
     for end in ends:
         rows = terms[train, :end] * root[train, np.newaxis]
         coef = np.linalg.lstsq(rows, targets[train] * root[train, np.newaxis], rcond=None)[0]
-        off = (targets[test] - terms[test, :end] @ coef) * root[test, np.newaxis]
+        residual = (targets[test] - terms[test, :end] @ coef) * root[test, np.newaxis]
         total = max(float(np.square(root[test]).sum()), 1e-300)
-        errors.append(float(np.square(off).sum()) / total / targets.shape[1])
+        errors.append(float(np.square(residual).sum()) / total / targets.shape[1])
     return errors

@@ -1,4 +1,4 @@
-"""Whether classes are separable: completely, or except for rows on the boundary itself."""
+"""Test for separable classes: completely, or except for rows on the boundary."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from spinney.linear_model.design import Design
 
 __all__ = ["is_separable"]
 
-_MOST_NUMBERS = 5_000_000  # in the linear program
+_MOST_VALUES = 5_000_000  # largest size of the linear program
 
 
 def is_separable(design: Design, labels: Any, fit_intercept: bool) -> bool | None:
-    """Look for a direction along which no row's loss grows, and some rows' losses fall.
+    """Return whether some direction lowers losses of rows, and raises none.
 
-    Parameters are W, a vector for each class. The direction has <W_y - W_c, x> >= 0 for every row x
-    of class y and every other class c, and not all of these are zero. If there is one, the logistic
-    loss has no minimum without a penalty. Two classes need one vector, W_1 - W_0.
+    With a vector W_c for each class c, such a direction has <W_y - W_c, x> >= 0 for every row x of
+    class y and every other class c, and not all of these are zero. If there is one, the logistic
+    loss without a penalty has no minimum. Two classes need only one vector, W_1 - W_0.
 
     Parameters
     ----------
     design : Design
-        Rows and weights; rows without weight do not count.
+        Rows and weights; rows of weight zero are ignored.
     labels : ndarray of int or bool
-        Class of each row, by number.
+        Class codes.
     fit_intercept : bool
-        Whether planes need not pass through the origin.
+        Whether the hyperplanes may have an intercept.
 
     Returns
     -------
     bool or None
-        None where the linear program would be too large.
+        None if the linear program would be too large.
     """
     labels = np.asarray(labels, dtype=np.intp)
     n_classes = int(labels.max(initial=1)) + 1
     n_pairs = 1 if n_classes == 2 else 2 * (n_classes - 1)
-    if design.n_rows * design.n_features * n_pairs > _MOST_NUMBERS:
+    if design.n_rows * design.n_features * n_pairs > _MOST_VALUES:
         return None
     rows = design.X.toarray() if design.is_sparse else np.asarray(design.X, dtype=np.float64)
     if fit_intercept:
@@ -68,13 +68,13 @@ def is_separable(design: Design, labels: Any, fit_intercept: bool) -> bool | Non
 
 
 def _margins(rows: Any, labels: Any, n_classes: int) -> Any:
-    """Matrix that turns the vectors of all classes into margins of rows over each other class."""
+    """Return the matrix that maps the vectors W of all classes to the margins of rows."""
     blocks = []
-    for own in range(n_classes):
-        of_class = np.unique(rows[labels == own], axis=0)
+    for c in range(n_classes):
+        class_rows = np.unique(rows[labels == c], axis=0)
         for other in range(n_classes):
-            if other != own and len(of_class):
+            if other != c and len(class_rows):
                 pair = np.zeros((1, n_classes))
-                pair[0, own], pair[0, other] = 1.0, -1.0
-                blocks.append(sp.kron(pair, of_class, format="csr"))
+                pair[0, c], pair[0, other] = 1.0, -1.0
+                blocks.append(sp.kron(pair, class_rows, format="csr"))
     return sp.csr_array(sp.vstack(blocks, format="csr"))

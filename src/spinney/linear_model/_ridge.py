@@ -1,8 +1,9 @@
-"""Ridge regression: one penalty, or the best of several by leaving rows out."""
+"""Ridge regression with a given penalty, or one chosen by leave-one-out errors."""
 
 from __future__ import annotations
 
 import numbers
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy import linalg
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.linear_model import Ridge as _TheirRidge
-from sklearn.linear_model import RidgeCV as _TheirRidgeCV
+from sklearn.linear_model import Ridge as _SklearnRidge
+from sklearn.linear_model import RidgeCV as _SklearnRidgeCV
 from sklearn.utils import check_array, check_scalar
 from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -38,14 +39,15 @@ from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["Ridge", "RidgeCV"]
 
-_MOST_SPARSE = 2_000  # columns of sparse rows up to which their moments are summed
+_MOST_SPARSE = 2_000  # sparse rows with more columns are left to scikit-learn
 _EPS = float(np.finfo(np.float64).eps)
-_SAFE = 1e-10  # reciprocal condition down to which normal equations are used
+_SMALLEST_RCOND = 1e-10  # smallest reciprocal condition of normal equations
 
 
 def _read(
     estimator: Any, X: Any, y: Any, sample_weight: Any, min_rows: int = 1
 ) -> tuple[Any, Any, Any]:
+    """Validate X, y and the weights, and return them."""
     X, y = validate_data(
         estimator,
         X,
@@ -65,68 +67,66 @@ def _read(
 
 
 def _as_targets(y: Any) -> Floats:
+    """Return targets as a matrix, (n_rows, n_targets)."""
     return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
 
 
 def _solve(
     design: Design, Y: Floats, moments: Moments, alphas: Floats, shrunk: Any = None
 ) -> Floats:
-    """Coefficients for each target with its own penalty, (n_features, n_targets).
+    """Return coefficients, (n_features, n_targets); each target has its penalty.
 
-    `shrunk` has exponents by which the roots of the penalties of each column are smaller.
+    With `shrunk`, the root of the penalty of column j is divided by ``2**shrunk[j]``.
     """
     coef = np.empty((design.n_features, Y.shape[1]))
     for alpha in np.unique(alphas):
-        which = alphas == alpha
-        coef[:, which] = _solve_one(design, Y[:, which], moments, which, float(alpha), shrunk)
+        chosen = alphas == alpha
+        selected = replace(
+            moments,
+            target_means=moments.target_means[chosen],
+            xy=moments.xy[:, chosen],
+            yy=moments.yy[chosen],
+        )
+        coef[:, chosen] = _solve_one(design, Y[:, chosen], selected, float(alpha), shrunk)
     return coef
 
 
-def _solve_one(
-    design: Design, Y: Floats, moments: Moments, which: Any, alpha: float, shrunk: Any
-) -> Floats:
+def _solve_one(design: Design, Y: Floats, moments: Moments, alpha: float, shrunk: Any) -> Floats:
+    """Return the coefficients of targets with the same penalty."""
     d = design.n_features
     if moments.is_finite and alpha > 0 and shrunk is None:
         matrix = moments.xx + alpha * np.eye(d)
         factor, failed = linalg.lapack.dpotrf(matrix, lower=1)
         if not failed:
             rcond, _ = linalg.lapack.dpocon(factor, np.abs(matrix).sum(axis=0).max(), uplo="L")
-            if rcond > _SAFE:
-                solved: Floats = linalg.cho_solve((factor, True), moments.xy[:, which])
+            if rcond > _SMALLEST_RCOND:
+                solved: Floats = linalg.cho_solve((factor, True), moments.xy)
                 return solved
-    part = Moments(
-        moments.total,
-        moments.means,
-        moments.target_means[which],
-        moments.diagonal,
-        moments.xx,
-        moments.xy[:, which],
-        moments.yy[which],
-    )
     if alpha == 0:
-        return solve_least_squares(design, Y, part).coef
-    # The penalty as further rows, below those of the triangle that the rows reduce to.
+        return solve_least_squares(design, Y, moments).coef
+    # Append the penalty as rows to the triangular matrix.
     roots = np.full(d, np.sqrt(alpha))
     if shrunk is not None:
         roots = np.ldexp(roots, -shrunk)
-    lengths = np.hypot(measure_lengths(design, part), roots)  # of columns with their penalty
+    lengths = np.hypot(measure_lengths(design, moments), roots)  # of columns with their penalty
     lengths = np.where(lengths > 0, lengths, 1.0)
-    triangle = reduce_rows(design, Y, part, lengths)
+    triangle = reduce_rows(design, Y, moments, lengths)
     upper = np.vstack([triangle[:d, :d], np.diag(roots / lengths)])
     right = np.vstack([triangle[:d, d:], np.zeros((d, Y.shape[1]))])
     return np.linalg.lstsq(upper, right, rcond=None)[0] / lengths[:, np.newaxis]
 
 
 def _decompose(moments: Moments) -> tuple[Floats, Floats]:
-    """Eigenvalues and eigenvectors of the moments of the columns."""
+    """Return eigenvalues and eigenvectors of the moments of the columns."""
     values, basis = linalg.eigh(moments.xx)
     return np.maximum(values, 0.0), basis
 
 
-def _excess(design: Design, moments: Moments, alpha: float) -> Any:
-    """Exponents by which columns are so large that no penalty up to `alpha` changes a digit.
+def _excess_exponents(design: Design, moments: Moments, alpha: float) -> Any:
+    """Return exponents that scale down large columns and change no prediction.
 
-    Columns that are made smaller by them keep their predictions, and small columns their digits.
+    These columns are so large that no penalty up to `alpha` changes a digit of a prediction. Scaled
+    down, they no longer hide the digits of small columns.
     """
     if moments.is_extreme:
         sizes = largest_of_columns(design.X)
@@ -137,11 +137,11 @@ def _excess(design: Design, moments: Moments, alpha: float) -> Any:
     return np.where(sizes > 0, np.maximum(0, np.frexp(sizes)[1] - enough), 0)
 
 
-class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidge):  # type: ignore[misc]
+class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _SklearnRidge):  # type: ignore[misc]
     """Least squares with a penalty on the squares of the coefficients.
 
-    It minimises ``|y - Xw|² + alpha |w|²``; with the lecture's λ, which counts the mean of the
-    squares, alpha is nλ. One pass over the rows sums their moments; nothing is copied.
+    It minimises ``|y - Xw|² + alpha |w|²``. Where λ multiplies the penalty of a mean of squared
+    errors, alpha is nλ. One pass over the rows sums their moments, without a copy of X.
 
     Parameters
     ----------
@@ -150,19 +150,19 @@ class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidge):  # 
     fit_intercept : bool, default=True
         Whether there is an intercept, which is not penalised.
     copy_X : bool, default=True
-        As in scikit-learn; X is never changed by "auto" and "cholesky".
+        Whether to copy X, for solvers that change it; "auto" and "cholesky" never do.
     max_iter : int or None, default=None
-        Of the iterative solvers.
+        Maximum number of iterations of the iterative solvers.
     tol : float, default=1e-4
-        Of the iterative solvers.
+        Tolerance of the iterative solvers.
     solver : str, default="auto"
-        "auto" and "cholesky" solve the normal equations where that is safe, and go over the rows
-        by QR where it is not. All others are scikit-learn's: "svd", "lsqr", "sparse_cg", "sag",
+        "auto" and "cholesky" solve the normal equations if they are well conditioned, and else
+        reduce the rows by QR. All others are scikit-learn's: "svd", "lsqr", "sparse_cg", "sag",
         "saga", "lbfgs".
     positive : bool, default=False
         Whether coefficients must not be negative (scikit-learn's solver).
     random_state : int, RandomState or None, default=None
-        Of "sag" and "saga".
+        Seed of "sag" and "saga".
     n_jobs : int or None, default=None
         Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
 
@@ -175,11 +175,11 @@ class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidge):  # 
     solver_ : str
         The solver that was used.
     n_iter_ : None or ndarray of shape (n_targets,)
-        Iterations; one with "auto", None of solvers that have none.
+        Number of iterations; 1 with "auto", None for direct solvers.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str
-        Their names, if there are any.
+        Names of the columns, if there are any.
 
     Examples
     --------
@@ -216,7 +216,7 @@ class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidge):  # 
         self.n_jobs = n_jobs
 
     _parameter_constraints: dict[str, Any] = {
-        **_TheirRidge._parameter_constraints,
+        **_SklearnRidge._parameter_constraints,
         "n_jobs": [None, numbers.Integral],
     }
 
@@ -231,7 +231,7 @@ class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidge):  # 
         y : array-like of shape (n_rows,) or (n_rows, n_targets)
             Targets.
         sample_weight : float or array-like of shape (n_rows,), default=None
-            Weights of rows.
+            Weights of the rows.
 
         Returns
         -------
@@ -239,11 +239,12 @@ class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidge):  # 
             The estimator.
         """
         self._errors: LinearErrors | None = None
-        if self.positive or not self._is_ours(X):
+        if self.positive or not self._has_own_solver(X):
             super().fit(X, y, sample_weight)
             return self._check_solution(X, y)
         X, y, weights = _read(self, X, y, sample_weight)
-        # One equation a row is less work there; of sparse rows scikit-learn solves it roughly.
+        # With few rows, scikit-learn solves one equation per row, which is less work. For sparse
+        # rows its solution is imprecise.
         if X.shape[0] <= X.shape[1] and not sp.issparse(X):
             super().fit(X, y, sample_weight)
             return self._check_solution(X, y)
@@ -251,7 +252,7 @@ class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidge):  # 
         return self._fit_design(design, _as_targets(y), y.ndim, X.dtype)
 
     def _fit_design(self, design: Design, targets: Any, n_dimensions: int, dtype: Any) -> Ridge:
-        """Fit to rows that were read."""
+        """Fit to validated rows."""
         alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
         if len(alphas) not in (1, targets.shape[1]):
             raise ValueError(
@@ -291,7 +292,7 @@ class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidge):  # 
                 fit_intercept=self.fit_intercept,
             )
         self.solver_ = "cholesky"
-        # None, as scikit-learn has it, where the solver was asked for; one step otherwise.
+        # scikit-learn reports None for its solver "cholesky", and iterations for "auto".
         is_auto = self.solver == "auto"
         self.n_iter_ = np.ones(targets.shape[1], dtype=np.int32) if is_auto else None
         return self
@@ -301,20 +302,21 @@ class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidge):  # 
         tags.array_api_support = False  # the core reads NumPy's arrays
         return tags
 
-    def _is_ours(self, X: Any) -> bool:
+    def _has_own_solver(self, X: Any) -> bool:
+        """Return whether Spinney solves this problem; otherwise scikit-learn does."""
         if not sp.issparse(X):
             return self.solver in ("auto", "cholesky")
         return self.solver == "auto" and X.shape[1] <= _MOST_SPARSE
 
     def _check_solution(self, X: Any, y: Any) -> Ridge:
-        """Raise an error where scikit-learn's solver found no numbers."""
+        """Raise an error if scikit-learn's solution is not finite."""
         if np.isfinite(self.coef_).all() and np.isfinite(self.intercept_).all():
             return self
         names = getattr(self, "feature_names_in_", None)
         raise explain_overflow(Design(check_array(X, accept_sparse=True)), _as_targets(y), names)
 
     def _keep(self, coef: Floats, intercept: Floats, n_dimensions: int, dtype: Any) -> None:
-        # One target in a matrix gives a vector, as in scikit-learn.
+        # A matrix with one target has a coefficient vector, as in scikit-learn.
         self.coef_ = (coef[:, 0] if coef.shape[1] == 1 else coef.T).astype(dtype)
         self.intercept_: Any = 0.0
         if self.fit_intercept:
@@ -322,11 +324,11 @@ class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidge):  # 
             self.intercept_ = intercept[0] if n_dimensions == 1 else intercept
 
 
-class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidgeCV):  # type: ignore[misc]
-    """Ridge regression whose penalty is chosen by leaving out each row in turn.
+class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _SklearnRidgeCV):  # type: ignore[misc]
+    """Ridge regression with a penalty chosen by leave-one-out errors.
 
-    All penalties and all rows cost two passes: one sums the moments, one turns the rows into the
-    basis of their eigenvectors, where what a row that is left out is off by is a quotient.
+    Two passes over the rows serve all penalties: one sums the moments; one computes all
+    leave-one-out errors, which have a closed form in the basis of the eigenvectors of the moments.
 
     Parameters
     ----------
@@ -335,15 +337,15 @@ class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidgeCV):
     fit_intercept : bool, default=True
         Whether there is an intercept.
     scoring : str, callable or None, default=None
-        What to choose by; None is the mean squared error (R² with `cv`).
+        The score that selects the penalty; None is the mean squared error (R² with `cv`).
     cv : int, splitter, iterable or None, default=None
-        None leaves out each row in turn; else folds.
+        The folds of cross-validation; None is leave-one-out.
     gcv_mode : {"auto", "svd", "eigen"} or None, default=None
-        As in scikit-learn: "svd" is its own way.
+        "svd" uses scikit-learn's solver; all other values use Spinney's.
     store_cv_results : bool, default=False
-        Whether to keep the errors (with `scoring`, the predictions) of all rows.
+        Whether to keep the squared errors (with `scoring`, the predictions) of all rows.
     alpha_per_target : bool, default=False
-        Whether each target gets a penalty of its own.
+        Whether to choose a penalty for each target.
     n_jobs : int or None, default=None
         Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
 
@@ -358,11 +360,11 @@ class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidgeCV):
     intercept_ : float or ndarray of shape (n_targets,)
         Intercept.
     cv_results_ : ndarray of shape (n_rows, n_alphas) or (n_rows, n_targets, n_alphas)
-        Only with `store_cv_results`.
+        Squared leave-one-out errors, or predictions with `scoring`; only with `store_cv_results`.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str
-        Their names, if there are any.
+        Names of the columns, if there are any.
 
     Examples
     --------
@@ -397,7 +399,7 @@ class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidgeCV):
         self.n_jobs = n_jobs
 
     _parameter_constraints: dict[str, Any] = {
-        **_TheirRidgeCV._parameter_constraints,
+        **_SklearnRidgeCV._parameter_constraints,
         "n_jobs": [None, numbers.Integral],
     }
 
@@ -412,9 +414,9 @@ class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidgeCV):
         y : array-like of shape (n_rows,) or (n_rows, n_targets)
             Targets.
         sample_weight : float or array-like of shape (n_rows,), default=None
-            Weights of rows.
+            Weights of the rows.
         **params : dict
-            Further parameters of the scorer, where scikit-learn's routing of them is on.
+            Parameters of the scorer, if scikit-learn's metadata routing is enabled.
 
         Returns
         -------
@@ -422,14 +424,14 @@ class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidgeCV):
             The estimator.
         """
         self._errors: LinearErrors | None = None
-        is_ours = (
+        has_own_solver = (
             self.cv is None
             and not sp.issparse(X)
             and self.gcv_mode != "svd"
             and not params
             and not _routing_enabled()
         )
-        if not is_ours:
+        if not has_own_solver:
             return super().fit(X, y, sample_weight, **params)  # type: ignore[no-any-return]
         alphas = self._check_alphas()
         X, y, weights = _read(self, X, y, sample_weight, min_rows=2)
@@ -443,8 +445,8 @@ class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidgeCV):
         given, given_moments, is_ordinary = design, moments, not moments.is_extreme
         values, basis = _decompose(moments) if is_ordinary else (np.ones(1), np.ones(0))
         shrunk: Any = 0
-        if not is_ordinary or _EPS * values[-1] > _SAFE * (values[0] + alphas.min()):
-            shrunk = _excess(design, moments, float(alphas.max()))
+        if not is_ordinary or _EPS * values[-1] > _SMALLEST_RCOND * (values[0] + alphas.min()):
+            shrunk = _excess_exponents(design, moments, float(alphas.max()))
         if np.any(shrunk):
             X = np.ldexp(np.asarray(X, dtype=np.float64), -shrunk)
             design = Design(X, weights, design.n_threads)
@@ -453,8 +455,9 @@ class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidgeCV):
             raise explain_overflow(given, targets, getattr(self, "feature_names_in_", None))
         if np.any(shrunk):
             values, basis = _decompose(moments)
-        if _EPS * values[-1] > _SAFE * (values[0] + alphas.min()):
-            # Columns of very different size: the small would drown in squares of the large.
+        if _EPS * values[-1] > _SMALLEST_RCOND * (values[0] + alphas.min()):
+            # The sizes of columns differ so much that the squares of large columns would hide the
+            # small ones: compute the eigenvectors by SVD.
             ones = np.ones(design.n_features)
             triangle = reduce_rows(design, targets, moments, ones)
             _, roots, turned_back = linalg.svd(triangle[: len(ones), : len(ones)])
@@ -478,8 +481,10 @@ class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidgeCV):
             design.n_threads,
             predictions,
         ).reshape(len(alphas), -1)
-        scores = self._scores(sums, predictions, targets, y.ndim, sample_weight, weights)
-        best = np.argmax(scores, axis=0)  # the first of equals
+        scores = self._scores(
+            sums, predictions, targets, y.ndim, weights=None if sample_weight is None else weights
+        )
+        best = np.argmax(scores, axis=0)  # the first of equal scores
         coef = np.einsum("jb,atb->atj", basis, weights_in_basis)
         per_target = self.alpha_per_target and targets.shape[1] > 1
         if per_target:
@@ -488,7 +493,7 @@ class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidgeCV):
         else:
             coef = coef[int(best)]
             self.alpha_, self.best_score_ = alphas[int(best)], scores[int(best)]
-            if self.alpha_per_target and y.ndim == 2:  # one target in a matrix
+            if self.alpha_per_target and y.ndim == 2:  # a matrix with one target
                 self.best_score_ = np.array([self.best_score_])
         intercept = moments.target_means - coef @ moments.means
         coef = np.ldexp(coef, -shrunk)
@@ -534,43 +539,44 @@ class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _TheirRidgeCV):
         predictions: Floats,
         targets: Floats,
         n_dimensions: int,
-        sample_weight: Any,
+        *,
         weights: Any,
     ) -> Floats:
-        """A score for each penalty, or for each penalty and target."""
+        """Return a score for each penalty, or for each penalty and target."""
         n_rows, n_targets = targets.shape
         per_target = self.alpha_per_target and n_targets > 1
         if self.scoring is None:
             errors = sums / n_rows
             return -errors if per_target else -errors.mean(axis=1)
         scorer = self._get_scorer()
-        more = {} if sample_weight is None else {"sample_weight": weights}
+        more = {} if weights is None else {"sample_weight": weights}
         model = _Identity()
         y = targets[:, 0] if n_dimensions == 1 else targets
         scores = []
         for a in range(predictions.shape[2]):
-            told = predictions[:, 0, a] if n_dimensions == 1 else predictions[:, :, a]
+            predicted = predictions[:, 0, a] if n_dimensions == 1 else predictions[:, :, a]
             if per_target:
                 columns = range(n_targets)
-                scores.append([scorer(model, told[:, t], y[:, t], **more) for t in columns])
+                scores.append([scorer(model, predicted[:, t], y[:, t], **more) for t in columns])
             else:
-                scores.append(scorer(model, told, y, **more))
+                scores.append(scorer(model, predicted, y, **more))
         return np.asarray(scores, dtype=np.float64)
 
     def _store(
         self, predictions: Floats, targets: Floats, weights: Any, n_dimensions: int, dtype: Any
     ) -> None:
-        told = predictions
+        """Set `cv_results_`."""
+        results = predictions
         if self.scoring is None:
-            told = (targets[:, :, np.newaxis] - predictions) ** 2
+            results = (targets[:, :, np.newaxis] - predictions) ** 2
             if weights is not None:
-                told *= weights[:, np.newaxis, np.newaxis]
-        self.cv_results_ = (told[:, 0] if n_dimensions == 1 else told).astype(dtype)
+                results *= weights[:, np.newaxis, np.newaxis]
+        self.cv_results_ = (results[:, 0] if n_dimensions == 1 else results).astype(dtype)
 
 
 class _Identity(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """What a scorer takes for an estimator: its rows are the predictions."""
+    """Estimator for scorers that are called with predictions instead of rows."""
 
     def predict(self, predictions: Any) -> Any:
-        """Predictions as they are."""
+        """Return the predictions."""
         return predictions

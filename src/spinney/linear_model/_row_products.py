@@ -1,74 +1,78 @@
-"""Predictions of linear models that depend on their own row alone, to the bit.
-
-Products of whole matrices (BLAS) add in an order that depends on the number of rows and on their
-layout in memory, so that one row alone would differ from the same row among others.
-"""
+"""Predictions of linear models that depend on their own row alone, to the bit."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from spinney.linear_model.design import Design, Floats
-from spinney.runtime.threads import effective_n_jobs
+from spinney.models.linear import LinearModel
+from spinney.models.outcomes import LargestScore, Numbers, Sides, Softmax, TwoClasses
 
-__all__ = ["RowwiseDecision", "RowwisePredictions", "apply_line"]
+__all__ = ["RowwiseDecision", "RowwisePredictions"]
 
-
-def apply_line(
-    X: Any, coef: Any, intercept: Any, n_jobs: int | None = None, centre: Floats | None = None
-) -> Any:
-    """Return ``X @ coef.T + intercept``; less a centre first, where X is dense.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_rows, n_features)
-        The rows.
-    coef : ndarray of shape (n_features,) or (n_outputs, n_features)
-        Coefficients.
-    intercept : float or ndarray of shape (n_outputs,)
-        Intercepts.
-    n_jobs : int or None
-        Number of threads.
-    centre : ndarray of shape (n_features,) or None
-        What is subtracted from dense rows.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,) or (n_rows, n_outputs)
-        In single precision if X and the coefficients are.
-    """
-    dtype = np.result_type(X.dtype, coef.dtype, np.float32)
-    if not sp.issparse(X):
-        X = np.asarray(X, dtype=np.float32 if X.dtype.type is np.float32 else np.float64)
-    design = Design(X, n_threads=effective_n_jobs(n_jobs))
-    out = design.multiply(np.atleast_2d(coef), centre) + intercept
-    return (out[:, 0] if coef.ndim == 1 else out).astype(dtype, copy=False)
+# The state of an estimator is scikit-learn's attributes, such as `coef_` and `intercept_`, because
+# users may set them by hand. `fitted_model` therefore builds a new value for each call.
 
 
 class RowwisePredictions:
-    """Stands before a linear regressor of scikit-learn among the bases."""
+    """Mixin that replaces the prediction of scikit-learn's linear regressors.
+
+    It comes before scikit-learn's class among the bases.
+    """
 
     coef_: Any
     intercept_: Any
 
-    def _decision_function(self, X: Any) -> Any:
+    def fitted_model(self) -> LinearModel:
+        """Return the fitted model as a value.
+
+        Returns
+        -------
+        LinearModel
+            Its method `raw_scores` returns predictions of shape (n_rows, n_targets).
+        """
         check_is_fitted(self)
+        flat = np.ndim(self.coef_) == 1
+        return LinearModel.from_attributes(self.coef_, self.intercept_, Numbers(flat))
+
+    def _decision_function(self, X: Any) -> Any:
+        model = self.fitted_model()
         X = validate_data(self, X, accept_sparse=["csr", "csc", "coo"], reset=False)
-        return apply_line(X, self.coef_, self.intercept_, getattr(self, "n_jobs", None))
+        scores = _scores(self, model, X)
+        return scores[:, 0] if self.coef_.ndim == 1 else scores
 
 
 class RowwiseDecision:
-    """Stands before a linear classifier of scikit-learn among the bases."""
+    """Mixin that replaces the decision function of scikit-learn's linear classifiers.
+
+    It comes before scikit-learn's class among the bases.
+    """
 
     coef_: Any
     intercept_: Any
+    classes_: Any
+
+    def fitted_model(self) -> LinearModel:
+        """Return the fitted model as a value.
+
+        Returns
+        -------
+        LinearModel
+            Its method `raw_scores` returns scores of shape (n_rows, 1) for two classes, else of
+            shape (n_rows, n_classes); its `outcome` has the classes.
+        """
+        check_is_fitted(self)
+        n_scores = self.coef_.shape[0] if self.coef_.ndim > 1 else 1
+        outcome = self._outcome(n_scores)
+        return LinearModel.from_attributes(self.coef_, self.intercept_, outcome)
+
+    def _outcome(self, n_scores: int) -> Sides | LargestScore | TwoClasses | Softmax:
+        return (Sides if n_scores == 1 else LargestScore)(self.classes_)
 
     def decision_function(self, X: Any) -> Any:
-        """Compute the signed distance of each row to the hyperplane, times the normal's length.
+        """Return the signed distances to the hyperplanes, times the norm of `coef_`.
 
         Parameters
         ----------
@@ -78,10 +82,16 @@ class RowwiseDecision:
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Scores; of two classes that of the second.
+            Scores; for two classes the score of the second.
         """
-        check_is_fitted(self)
+        model = self.fitted_model()
         X = validate_data(self, X, accept_sparse="csr", reset=False)
-        coef = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_  # `sparsify`
-        scores = apply_line(X, coef, self.intercept_, getattr(self, "n_jobs", None))
-        return scores.ravel() if scores.ndim > 1 and scores.shape[1] == 1 else scores
+        scores = _scores(self, model, X)
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+
+def _scores(estimator: Any, model: LinearModel, X: Any) -> Any:
+    """Return scores, in single precision if X and the coefficients are."""
+    dtype = np.result_type(X.dtype, estimator.coef_.dtype, np.float32)
+    scores = model.raw_scores(X, n_jobs=getattr(estimator, "n_jobs", None))
+    return scores.astype(dtype, copy=False)

@@ -1,12 +1,12 @@
-"""A halfspace with all points strictly inside, or a proof that there is none.
+"""Strict separation of classes by a halfspace, or a proof that there is none.
 
-Points are z_i = y_i (x_i, 1). A linear program proposes: w in a box that makes the least ⟨w, z_i⟩
-largest, and multipliers λ of its rows, which combine the points to zero if that is the best.
-Neither is believed: w is checked at every point by a bound of rounding (and where that leaves a
-doubt without rounding), λ by an enclosure of the true multipliers. Where both checks fail,
-`convex_combination` decides without rounding.
+The points are z_i = y_i (x_i, 1). A linear program maximises the minimum of ⟨w, z_i⟩ over w in a
+box. Its dual gives multipliers λ of the points, which combine them to zero if no w separates them.
+Both results are verified: w by bounds of rounding errors at every point (and by exact arithmetic
+where they leave a doubt), λ by an enclosure of the true multipliers. If both checks fail,
+`convex_combination` decides in exact arithmetic.
 
-The program has few of the points at first; those that its w does not have inside are added. A
+The program starts with some of the points and adds points that its w does not separate. A convex
 combination of some points is one of all.
 """
 
@@ -30,41 +30,42 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 EPS = float(np.finfo(np.float64).eps)
-# Points that the linear program has at first, for each column and at least.
-POINTS_A_COLUMN = 30
-LEAST_POINTS = 1000
-# Points whose multipliers are below this do not take part in a combination.
+# Points of the first linear program: per column, and at least.
+POINTS_PER_COLUMN = 30
+FEWEST_POINTS = 1000
+# Points with smaller multipliers are not part of a combination.
 LEAST_MULTIPLIER = 1e-9
 
 
 @dataclass(frozen=True)
 class Points:
-    """The points, exactly, and in coordinates that suit a linear program.
+    """Points in exact coordinates, and in scaled ones for a linear program.
 
     Attributes
     ----------
     exact : ndarray or sparse matrix of shape (n_points, n_columns)
-        At most one in size.
+        The points; values are at most one in size.
     centers, scales : ndarray of shape (n_columns,)
-        The program's column j is `(exact[:, j] - centers[j] * exact[:, -1]) / scales[j]`; centers
-        are zero where there is no constant column. They need not be precise.
+        Column j of the program is `(exact[:, j] - centers[j] * exact[:, -1]) / scales[j]`. Centers
+        are zero if there is no constant column. Rounding errors of both are harmless.
     """
 
     exact: Any
     centers: Floats
     scales: Floats
 
-    def some(self, rows: Indices) -> Floats:
-        part = self.exact[rows]
-        return np.asarray(part.toarray() if sparse.issparse(part) else part)
+    def take(self, rows: Indices) -> Floats:
+        """Return some points as a dense matrix."""
+        chosen = self.exact[rows]
+        return np.asarray(chosen.toarray() if sparse.issparse(chosen) else chosen)
 
-    def proposed(self, rows: Indices) -> Floats:
-        """Some points, in the program's coordinates."""
-        part = self.some(rows)
-        return (part - part[:, -1:] * self.centers) / self.scales
+    def take_scaled(self, rows: Indices) -> Floats:
+        """Return some points in the coordinates of the program."""
+        chosen = self.take(rows)
+        return (chosen - chosen[:, -1:] * self.centers) / self.scales
 
-    def back(self, w: Floats) -> Floats:
-        """The normal for exact points of one in the program's coordinates."""
+    def exact_normal(self, w: Floats) -> Floats:
+        """Convert a normal from the coordinates of the program to exact ones."""
         normal = w / self.scales
         normal[-1] -= self.centers @ normal
         largest = np.abs(normal).max(initial=0.0)
@@ -73,18 +74,18 @@ class Points:
 
 @dataclass
 class Separation:
-    """What was decided.
+    """Result of the test: a normal or multipliers.
 
     Attributes
     ----------
     normal : ndarray or None
-        Such that ⟨normal, z_i⟩ > 0 for all points, if there is one.
+        If the classes are separable: ⟨normal, z_i⟩ > 0 for all points.
     multipliers : ndarray or None
-        Otherwise: one for each point, >= 0, with sum one, that combine the points to zero.
+        Otherwise: nonnegative numbers with sum one that combine the points to zero.
     safe : bool
-        Whether products in float64, in any order, have the right sign, too.
+        Whether products in float64 have the right sign for any order of summation.
     exact : bool
-        Whether whole numbers had to decide.
+        Whether exact arithmetic was necessary.
     """
 
     normal: Floats | None
@@ -94,15 +95,15 @@ class Separation:
 
 
 def inside(points: Points, normal: Floats) -> tuple[NDArray[np.bool_], bool]:
-    """Which points are strictly inside, for certain; and whether rounding leaves no doubt."""
+    """Return which points are proven to be inside, and whether none was in doubt."""
     scores = np.asarray(points.exact @ normal)
-    # No coordinate is larger than one.
+    # A bound of the rounding error; no coordinate is larger than one.
     doubt = 2 * (len(normal) + 2) * EPS * np.abs(normal).sum()
     certain = scores > doubt
     doubtful = np.flatnonzero(np.abs(scores) <= doubt)
-    # A normal that leaves many points in doubt (zero, above all) is not worth the time.
+    # Exact arithmetic is slow: skip it for normals with many doubtful points, such as zero.
     for row in doubtful if len(doubtful) <= 10 * len(normal) + 100 else ():
-        certain[row] = exact_sign(points.some(np.array([row]))[0], normal) > 0
+        certain[row] = exact_sign(points.take(np.array([row]))[0], normal) > 0
     return certain, len(doubtful) == 0
 
 
@@ -110,8 +111,8 @@ def separate(points: Points) -> Separation:
     """Decide whether a halfspace through the origin has all points strictly inside."""
     rows = _first_points(points)
     while True:
-        w, multipliers = propose(points.proposed(rows))
-        normal = points.back(w)
+        w, multipliers = propose(points.take_scaled(rows))
+        normal = points.exact_normal(w)
         within, safe = inside(points, normal)
         if within.all():
             return Separation(normal, None, safe)
@@ -126,12 +127,13 @@ def separate(points: Points) -> Separation:
 
 
 def _first_points(points: Points) -> Indices:
-    """Points for the first program: those that least squares has farthest on the wrong side.
+    """Return the points of the first program.
 
-    If they contradict each other they do so at once; if not, they are near the border.
+    Half of them have the lowest scores of a least squares fit. Points that contradict each other
+    are among these, or else points near the boundary.
     """
     n_points, n_columns = points.exact.shape
-    n_first = max(LEAST_POINTS, POINTS_A_COLUMN * n_columns)
+    n_first = max(FEWEST_POINTS, POINTS_PER_COLUMN * n_columns)
     if n_points <= n_first:
         return np.arange(n_points)
     evenly = np.linspace(0, n_points - 1, n_first).astype(np.intp)
@@ -139,14 +141,14 @@ def _first_points(points: Points) -> Indices:
         normal = lsqr(points.exact, np.ones(n_points))[0]
         scores = points.exact @ normal
     else:
-        Z = points.proposed(np.arange(n_points))
+        Z = points.take_scaled(np.arange(n_points))
         scores = Z @ np.linalg.lstsq(Z.T @ Z, Z.sum(axis=0), rcond=None)[0]
     worst = np.argsort(scores, kind="stable")[: n_first // 2]
     return np.union1d(worst, evenly[::2])
 
 
 def propose(Z: Floats) -> tuple[Floats, Floats]:
-    """Solve the linear program: w and multipliers."""
+    """Solve the linear program; return w and the multipliers."""
     n_points, n_columns = Z.shape
     solved = linprog(
         np.r_[np.zeros(n_columns), -1.0],
@@ -161,10 +163,10 @@ def propose(Z: Floats) -> tuple[Floats, Floats]:
 
 
 def _combination(points: Points, rows: Indices, multipliers: Floats) -> Floats | None:
-    """Multipliers of all points that are proven to be near true ones, or None."""
+    """Return multipliers of all points that are proven to be near true ones, or None."""
     used = np.flatnonzero(multipliers > LEAST_MULTIPLIER)
-    Z = points.some(rows[used])
-    numbers = _enclosed(Z)
+    Z = points.take(rows[used])
+    numbers = _enclose(Z)
     if numbers is None and len(used) <= points.exact.shape[1]:
         combined, fractions = convex_combination(Z)
         numbers = np.array([float(f) for f in fractions]) if combined else None
@@ -175,11 +177,12 @@ def _combination(points: Points, rows: Indices, multipliers: Floats) -> Floats |
     return out
 
 
-def _enclosed(Z: Floats) -> Floats | None:
-    """Solve Σ λ_i z_i = 0, Σ λ_i = 1 for as many points as equations, if λ > 0 is proven.
+def _enclose(Z: Floats) -> Floats | None:
+    """Solve Σ λ_i z_i = 0, Σ λ_i = 1 (a square system); None unless proven λ > 0.
 
     With R near the inverse of the matrix M and α >= ‖I − R M‖, α < 1, the true solution is within
-    ‖R (M λ − e)‖ / (1 − α) of λ. Bounds of rounding are doubled, which covers their own.
+    ‖R (M λ − e)‖ / (1 − α) of λ. Bounds of rounding errors are doubled, to cover the rounding of
+    the bounds themselves.
     """
     M = np.vstack([Z.T, np.ones(len(Z))])
     n = len(M)
@@ -197,20 +200,21 @@ def _enclosed(Z: Floats) -> Floats | None:
     numbers = R[:, -1]
     residual = M @ numbers
     residual[-1] -= 1.0
-    slips = rounding * (np.abs(M) @ np.abs(numbers) + 1.0)
-    away = (np.abs(R) @ (np.abs(residual) + slips)).max() / (1 - alpha)
-    return numbers if numbers.min() > 2 * away else None
+    residual_error = rounding * (np.abs(M) @ np.abs(numbers) + 1.0)
+    distance = (np.abs(R) @ (np.abs(residual) + residual_error)).max() / (1 - alpha)
+    return numbers if numbers.min() > 2 * distance else None
 
 
 def _decide_exactly(
     points: Points, rows: Indices, multipliers: Floats, normal: Floats
 ) -> Separation:
+    """Decide in exact arithmetic, on points added until the result holds for all."""
     n_columns = len(normal)
-    scores = points.some(rows) @ normal
+    scores = points.take(rows) @ normal
     near = rows[np.argsort(scores, kind="stable")[: 2 * n_columns + 2]]
     chosen = np.union1d(near, rows[multipliers > LEAST_MULTIPLIER])
     while True:
-        combined, numbers = convex_combination(points.some(chosen))
+        combined, numbers = convex_combination(points.take(chosen))
         if combined:
             out = np.zeros(points.exact.shape[0])
             out[chosen] = [float(number) for number in numbers]
@@ -220,7 +224,7 @@ def _decide_exactly(
         outside, scores = _outside_exactly(points, normal, numbers)
         if len(outside) == 0:
             within, safe = inside(points, normal)
-            # The normal in float64 is a rounding of the true one, and may have lost points.
+            # Rounding the normal to float64 may put points on the wrong side.
             return Separation(normal, None, safe=safe and bool(within.all()), exact=True)
         worst = outside[np.argsort(scores[outside], kind="stable")]
         chosen = np.union1d(chosen, worst[: 2 * n_columns + 2])
@@ -229,12 +233,15 @@ def _decide_exactly(
 def _outside_exactly(
     points: Points, normal: Floats, numbers: list[Fraction]
 ) -> tuple[Indices, Floats]:
-    """Points not strictly inside for a normal in fractions, of which `normal` is the rounding."""
+    """Return points not inside for the exact normal `numbers`, and all scores.
+
+    `normal` is the exact normal rounded to float64.
+    """
     scores = np.asarray(points.exact @ normal)
     doubt = 4 * (len(normal) + 2) * EPS * np.abs(normal).sum()
     outside = np.flatnonzero(scores < -doubt)
     if len(outside) == 0:
         doubtful = np.flatnonzero(scores <= doubt)
-        signs = [exact_sign(points.some(np.array([row]))[0], numbers) for row in doubtful]
+        signs = [exact_sign(points.take(np.array([row]))[0], numbers) for row in doubtful]
         outside = doubtful[np.array(signs, dtype=int) <= 0]
     return outside, scores

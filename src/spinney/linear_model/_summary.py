@@ -1,4 +1,4 @@
-"""A fitted linear model in numbers: coefficients with what is known about their errors."""
+"""Summary of a linear model: coefficients with standard errors and tests."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Summary:
-    """Coefficients, standard errors, tests of "it is zero", and confidence intervals.
+    """Coefficients with standard errors, tests against zero, and confidence intervals.
 
     Attributes
     ----------
     names : list of str
-        "(intercept)" first, if there is one, then the columns.
+        Names of the coefficients: "(intercept)", if there is one, then the columns.
     coef, std_err : ndarray
         Coefficients and their standard errors.
     statistic, p_value : ndarray
-        Coefficient over standard error, and how often chance alone gives one as large.
+        Coefficient divided by standard error, and the two-sided p-value of this statistic.
     lower, upper : ndarray
         Ends of the confidence intervals.
     confidence : float
-        Their level.
+        Their confidence level.
     distribution : str
-        "t" or "z": what the statistic is compared with.
+        Distribution of the statistic: "t" or "z" (standard normal).
     facts : dict
-        What is said of the whole fit: "r2", "n_rows" and the like.
+        Statistics of the whole fit, such as "r2" and "n_rows".
     """
 
     names: list[str]
@@ -48,7 +48,7 @@ class Summary:
     facts: dict[str, float] = field(default_factory=dict)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Cells of the table, as text, with a head."""
+        """Return the cells of the table as text, with a header."""
         level = f"{100 * self.confidence:g}"
         head = ("", "coef", "std err", self.distribution, "p", f"{level} % from", "to")
         columns = (self.coef, self.std_err, self.statistic, self.p_value, self.lower, self.upper)
@@ -86,23 +86,24 @@ def summarise(
     names: list[str],
     coef: Floats,
     std_err: Floats,
+    *,
     confidence: float,
     degrees: float | None,
     facts: dict[str, float],
 ) -> Summary:
-    """Make the table; `degrees` of freedom of Student's t, or None for the normal distribution."""
+    """Return the summary; `degrees` of freedom None is the normal distribution."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence: expected a number between 0 and 1, got {confidence}")
-    law = stats.norm() if degrees is None else stats.t(degrees)
+    distribution = stats.norm() if degrees is None else stats.t(degrees)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = coef / std_err
-    reach = law.ppf(0.5 + confidence / 2) * std_err
+    reach = distribution.ppf(0.5 + confidence / 2) * std_err
     return Summary(
         names=names,
         coef=coef,
         std_err=std_err,
         statistic=statistic,
-        p_value=2 * law.sf(np.abs(statistic)),
+        p_value=2 * distribution.sf(np.abs(statistic)),
         lower=coef - reach,
         upper=coef + reach,
         confidence=confidence,

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta):
-    """Base class of plug-in rules; not to be used directly."""
+    """Abstract base class of classifiers by Bayes' rule."""
 
     n_features_in_: int
     classes_: Array
@@ -52,6 +52,7 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
         return X, codes, weights
 
     def _read_priors(self, shares: Floats) -> Floats:
+        """Return the validated priors; the class shares if None."""
         if self.priors is None:
             return shares
         expected = f"{len(shares)} numbers >= 0 that sum to 1, one for each class"
@@ -76,6 +77,7 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
         return out
 
     def _read(self, X: Any) -> Array:
+        """Return validated rows for predictions."""
         check_is_fitted(self)
         return validate_data(self, X, dtype=np.float64, reset=False)
 
@@ -162,6 +164,7 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
         matplotlib Axes
             The axes.
         """
+        # Imported here for start-up time.
         from spinney.mixture._plot import plot_rule
 
         return plot_rule(self, X, y, ax)

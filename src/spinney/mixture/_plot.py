@@ -31,6 +31,7 @@ def plot_rule(model: Any, X: Any, y: Any, ax: Any) -> Any:
     joint = model._log_joint(grid)
     predicted = joint.argmax(axis=1).reshape(_STEPS, _STEPS)
 
+    # matplotlib is an optional dependency.
     import matplotlib.pyplot as plt
     from matplotlib.colors import ListedColormap
 

@@ -46,7 +46,7 @@ class PlugInClassifier(BayesRule):
     density : estimator with `score_samples`, default=None
         Cloned for each class: KernelDensity, GaussianMixture, a pipeline that ends with one. None,
         and no regressor: scikit-learn's KernelDensity with Scott's bandwidth for each class,
-        s n^(−1 / (n_features + 4)), s being the root of the mean variance of its features.
+        s n^(−1 / (n_features + 4)), where s is the root of the mean variance of its features.
     regressor : regressor, default=None
         Cloned for the log-odds of each class. Only one of `density` and `regressor` may be given.
     priors : array-like of shape (n_classes,), default=None
@@ -209,7 +209,7 @@ class PlugInClassifier(BayesRule):
         n_fits, change = 0, np.inf
         while n_fits < self.max_iter and change > self.tol:
             newton = takes_weights and self.step == "newton"
-            # p (1 − p) is at most a quarter, so that this step is never too long.
+            # p (1 − p) is at most 1/4, so that the bounded step is never too long.
             spread = np.maximum(p * (1 - p), _LEAST_SPREAD) if newton else np.full(len(X), 0.25)
             targets = odds + (indicator - p) / spread
             extra = {}
@@ -264,11 +264,12 @@ class PlugInClassifier(BayesRule):
         X = self._read(X)
         with np.errstate(divide="ignore"):
             log_priors = np.log(self.class_prior_)
-        densities = [of.score_samples(X) for of in self.estimators_ if of is not None]
+        densities = [d.score_samples(X) for d in self.estimators_ if d is not None]
         return logsumexp(self._joint_of_all_classes(densities, len(X)) + log_priors, axis=1)
 
 
 def _scott_bandwidth(X: Array, weights: Floats) -> float:
+    """Return the bandwidth of a kernel density by Scott's rule."""
     mean = np.average(X, axis=0, weights=weights)
     variance = float(np.average((X - mean) ** 2, axis=0, weights=weights).mean())
     spread = np.sqrt(variance) if 0 < variance < np.inf else 1.0
@@ -276,4 +277,5 @@ def _scott_bandwidth(X: Array, weights: Floats) -> float:
 
 
 def _clip_odds(odds: Any) -> Floats:
+    """Return log-odds clipped to ±30, as a vector."""
     return np.clip(np.asarray(odds, dtype=np.float64).reshape(-1), -_MOST_ODDS, _MOST_ODDS)

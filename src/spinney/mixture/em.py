@@ -114,7 +114,7 @@ class Prior:
         Number of pseudo-rows in each component.
     covariance : ndarray of shape (n_features, n_features)
         Their covariance; positive definite.
-    silent : ndarray of shape (n_features,), bool
+    ignored : ndarray of shape (n_features,), bool
         Features without effect: their variance is always that of the prior.
     """
 
@@ -125,7 +125,10 @@ class Prior:
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over rows relative to the means of components; see passes.h."""
+    """Sums over rows relative to the means of components.
+
+    `cpp/spinney/mixture/passes.h` defines them.
+    """
 
     log_likelihood: float
     counts: Floats
@@ -134,6 +137,7 @@ class Moments:
     overlaps: Floats
 
     def __add__(self, other: Moments) -> Moments:
+        """Return the moments of two sets of rows relative to the same means."""
         return Moments(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
@@ -147,11 +151,12 @@ class EmResult:
 
     @property
     def lower_bound(self) -> float:
+        """Mean log-likelihood before the last step."""
         return self.lower_bounds[-1]
 
 
 def core_mixture(components: Components, shift: Floats) -> Any:
-    """Return the core's form of components."""
+    """Convert components to a mixture of the core."""
     n_components, n_features = components.means.shape
     kind, factors = components.kind, components.factors
     if factors is None:
@@ -179,7 +184,7 @@ def sum_moments(
     labels: NDArray[np.int32] | None = None,
     shares: Floats | None = None,
 ) -> Moments:
-    """Sum over all rows; `labels` or `shares` replace the responsibilities if given."""
+    """Return sums over all rows; given `labels` or `shares` are responsibilities."""
     sums_of_core = core_mixture(components, rows.shift).sum_moments(
         rows.X, rows.weights, labels, shares, rows.n_threads
     )
@@ -219,8 +224,8 @@ def estimate(
     prior_scatter = n_prior * prior.covariance if prior else np.zeros((n_features, n_features))
     if kind == "tied":
         a, b = np.tril_indices(len(counts), -1)
-        apart = before.means[a] - before.means[b]
-        between = np.einsum("p,pi,pj->ij", moments.overlaps[a, b], apart, apart)
+        differences = before.means[a] - before.means[b]
+        between = np.einsum("p,pi,pj->ij", moments.overlaps[a, b], differences, differences)
         mean_shifts = np.einsum("k,ki,kj->ij", counts, steps, steps)
         scatter = _without_noise(moments.products + between - mean_shifts, moments.products)
         covariances = (scatter + prior_scatter) / (counts.sum() + n_prior)
@@ -256,6 +261,7 @@ def _without_noise(scatter: Floats, products: Floats) -> Floats:
 
 
 def _reset_ignored(covariances: Floats, kind: str, prior: Prior) -> None:
+    """Set the covariances of ignored features to those of the prior, in place."""
     ignored = np.flatnonzero(prior.ignored)
     fixed = np.diag(prior.covariance)[ignored]
     if kind in ("diag", "spherical"):

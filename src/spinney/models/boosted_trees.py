@@ -14,7 +14,7 @@ from scipy.special import expit
 from spinney import _core
 from spinney.data.table import Schema
 from spinney.models.forest_store import ForestStore
-from spinney.models.form import (
+from spinney.models.outcomes import (
     Exponential,
     Logistic,
     Numbers,

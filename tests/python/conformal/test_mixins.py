@@ -299,7 +299,7 @@ def test_few_rows_fall_back_to_the_normal_distribution() -> None:
     )
     assert np.isinf(model.predict_interval(X, method="conformal")).all()
     assert model.interval_method_.endswith(
-        "; the t distribution for coverages that these are too few for"
+        "; the t distribution if these are too few for the coverage"
     )
     wide = LinearRegression().fit(X[:3], y[:3])
     with pytest.raises(ValueError, match="more rows than columns"):

@@ -1,4 +1,4 @@
-"""The passes over rows behind linear models, against NumPy and for any number of threads."""
+"""Passes of linear models over rows, against NumPy and for any number of threads."""
 
 import numpy as np
 import pytest
@@ -38,9 +38,9 @@ def test_moments(dtype, how, n, d, m):
     laid = lay_out(X, how)
     for w in (None, weights):
         truth = (U.T * (np.ones(n) if w is None else w)) @ U
-        told = [Design(laid, w, n_threads).moments(Y, centre) for n_threads in THREADS]
-        np.testing.assert_allclose(told[0], truth, rtol=1e-12, atol=1e-12 * n)
-        assert all(np.array_equal(told[0], other) for other in told[1:])
+        results = [Design(laid, w, n_threads).moments(Y, centre) for n_threads in THREADS]
+        np.testing.assert_allclose(results[0], truth, rtol=1e-12, atol=1e-12 * n)
+        assert all(np.array_equal(results[0], other) for other in results[1:])
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
@@ -53,17 +53,17 @@ def test_moments_of_sparse_rows(index, n):
     where = X.indices.astype(index), X.indptr.astype(index)
     U = np.column_stack([dense, Y, np.ones(n)])
     for w in (NOTHING, weights):
-        told = [
+        results = [
             np.asarray(_core.sum_sparse_moments(X.data, *where, 6, Y, w, n_threads)).reshape(9, 9)
             for n_threads in THREADS
         ]
-        np.testing.assert_allclose(told[0], (U.T * (w if len(w) else 1.0)) @ U, atol=1e-11)
-        assert all(np.array_equal(told[0], other) for other in told[1:])
+        np.testing.assert_allclose(results[0], (U.T * (w if len(w) else 1.0)) @ U, atol=1e-11)
+        assert all(np.array_equal(results[0], other) for other in results[1:])
 
 
 def test_moments_keep_their_digits_far_from_zero():
     X, y = make_targets(1000, 4, 2)
-    X = np.round(X * 2**20) / 2**20  # so that adding 2^27 rounds nothing
+    X = np.round(X * 2**20) / 2**20  # adding 2^27 is exact
     near = collect_moments(Design(X), y, True)
     far = collect_moments(Design(X + 2.0**27), y, True)
     A, B = X - X.mean(axis=0), y - y.mean(axis=0)
@@ -73,11 +73,11 @@ def test_moments_keep_their_digits_far_from_zero():
         np.testing.assert_allclose(moments.yy, np.square(B).sum(axis=0), rtol=1e-11)
 
 
-def test_moments_where_the_first_rows_are_far_from_the_others():
+def test_moments_about_a_centre_far_from_the_mean():
     X, y = make_targets(3000, 3, 1)
     order = np.argsort(X[:, 0])
     X, y = X[order], y[order]
-    X[:: max(1, 3000 // 1024)] += 1e7  # every row that the centre is made of
+    X[:: max(1, 3000 // 1024)] += 1e7  # all rows of the sample whose mean is the centre
     A = X - X.mean(axis=0)
     moments = collect_moments(Design(X), y, True)
     np.testing.assert_allclose(moments.xx, A.T @ A, rtol=1e-9)
@@ -105,11 +105,11 @@ def test_dense_pass(n_scores, dtype, how, n, d):
 
     for own in (None, weights):
         truth = measure_slowly(X - centre, labels, np.ones(n) if own is None else own, w)
-        told = [measure(own, n_threads) for n_threads in THREADS]
-        for a, b in zip(told[0], truth, strict=True):
+        results = [measure(own, n_threads) for n_threads in THREADS]
+        for a, b in zip(results[0], truth, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11 * n)
-        for other in told[1:]:
-            assert all(np.array_equal(a, b) for a, b in zip(told[0], other, strict=True))
+        for other in results[1:]:
+            assert all(np.array_equal(a, b) for a, b in zip(results[0], other, strict=True))
         first = measure(own, 2, second=False)
         np.testing.assert_allclose(first[1], truth[1], rtol=1e-11, atol=1e-11 * n)
 
@@ -126,18 +126,18 @@ def test_sparse_pass(n_scores, index, n):
     X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
     for own in (None, weights):
         truth = measure_slowly(dense, labels, np.ones(n) if own is None else own, w)
-        told = []
+        results = []
         for n_threads in THREADS:
             design = Design(X, own, n_threads)
             assert design.X.indices.dtype == index
             if n_scores == 1:
-                told.append(design.binary(labels.astype(float), w[0], np.zeros(5), True))
+                results.append(design.binary(labels.astype(float), w[0], np.zeros(5), True))
             else:
-                told.append(design.multinomial(labels, w, np.zeros(5), True))
-        for a, b in zip(told[0], truth, strict=True):
+                results.append(design.multinomial(labels, w, np.zeros(5), True))
+        for a, b in zip(results[0], truth, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11 * n)
-        for other in told[1:]:
-            assert all(np.array_equal(a, b) for a, b in zip(told[0], other, strict=True))
+        for other in results[1:]:
+            assert all(np.array_equal(a, b) for a, b in zip(results[0], other, strict=True))
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -187,13 +187,13 @@ def test_coordinate_descent(seed, size, absolute, square):
     assert missed.max() < 1e-8
 
 
-def test_labels_beyond_the_classes_are_refused():
+def test_invalid_labels():
     labels = np.array([0, 1, 2, 10**7], dtype=np.int32)
     with pytest.raises(ValueError, match="no such class"):
         Design(np.ones((4, 2))).multinomial(labels, np.zeros((3, 3)), np.zeros(2), False)
 
 
-def test_sparse_rows_that_point_nowhere_are_refused():
+def test_invalid_sparse_indices():
     broken = sp.csr_array(np.eye(3)[:, :2])
     broken.indices = np.array([0, 10**8], dtype=np.int32)
     with pytest.raises(ValueError, match="indices"):
@@ -209,7 +209,7 @@ def test_moments_of_sparse_rows_far_from_zero():
         np.testing.assert_allclose(moments.xx, expected, atol=1e-3 if offset > 1e5 else 1e-6)
 
 
-def test_rows_without_weight_may_be_anywhere():
+def test_rows_of_weight_zero_do_not_affect_the_centre():
     rng = np.random.default_rng(1)
     X, y, w = rng.normal(size=(2000, 2)), rng.normal(size=(2000, 1)), np.ones(2000)
     X[0, 0], w[0] = 1e30, 0.0
@@ -218,7 +218,7 @@ def test_rows_without_weight_may_be_anywhere():
     np.testing.assert_allclose(moments.xx, np.cov(X[1:].T, ddof=0) * 1999)
 
 
-def test_many_targets_and_wide_rows_need_little():
+def test_many_targets_and_wide_rows_need_little_memory():
     rng = np.random.default_rng(2)
     X, Y = rng.normal(size=(300, 3)), rng.normal(size=(300, 1000))
     moments = collect_moments(Design(X), Y, True)

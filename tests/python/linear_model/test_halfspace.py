@@ -1,4 +1,4 @@
-"""Halfspaces: against fractions, linear programs and hulls; certificates; hard rows."""
+"""HalfspaceClassifier against exact arithmetic and linear programs; certificates; edge cases."""
 
 import pickle
 import warnings
@@ -32,7 +32,7 @@ def points(X, y, fit_intercept):
 
 
 def check(model, X, y, weights=None):
-    """A halfspace without error, or a certificate and the least slack; in agreement with both."""
+    """Check that a fit is a halfspace without error, or has a certificate and its slacks."""
     Z = points(X, y, model.fit_intercept)
     weights = np.ones(len(y)) if weights is None else weights
     products = np.where(y == y.max(), 1, -1) * model.decision_function(X)
@@ -72,7 +72,7 @@ def least_slack(Z, weights):
     noise=st.sampled_from([0.0, 0.3, 3.0]),
     fit_intercept=st.booleans(),
 )
-def test_decision_against_fractions(n, d, seed, kind, noise, fit_intercept):
+def test_decision_against_exact_arithmetic(n, d, seed, kind, noise, fit_intercept):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     if kind == "whole":
@@ -81,7 +81,7 @@ def test_decision_against_fractions(n, d, seed, kind, noise, fit_intercept):
         X = X * 10.0 ** rng.integers(-8, 9, d)
     if kind == "last bits":
         X = 1 + rng.integers(-3, 4, (n, d)) * 2.0**-50
-    if kind == "line":  # rounding alone keeps the rows from lying on one
+    if kind == "line":  # up to rounding, all rows are on one line
         X = X[:, :1] * rng.normal(size=(1, d))
     y = (X[:, 0] / np.abs(X[:, 0]).max(initial=1e-9) + noise * rng.normal(size=n) > 0).astype(int)
     y[0], y[1] = 0, 1
@@ -107,7 +107,7 @@ def test_decision_against_fractions(n, d, seed, kind, noise, fit_intercept):
     seed=st.integers(0, 10**6),
     digits=st.sampled_from([1, 53]),
 )
-def test_fractions_prove_themselves(n, d, seed, digits):
+def test_convex_combinations_are_exact(n, d, seed, digits):
     rng = np.random.default_rng(seed)
     Z = rng.normal(size=(n, d)) if digits == 53 else rng.integers(-2, 3, (n, d)) / 8
     combined, numbers = convex_combination(Z)
@@ -125,7 +125,7 @@ def test_exclusive_or():
     X = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]) * 1.0
     model = HalfspaceClassifier().fit(X, [0, 0, 1, 1])
     assert not model.separable_
-    # Both diagonals meet in the middle.
+    # Both diagonals intersect in the middle.
     np.testing.assert_allclose(model.certificate_, 0.25, rtol=1e-12)
     with pytest.raises(ValueError, match="slack='error'"):
         HalfspaceClassifier(slack="error").fit(X, [0, 0, 1, 1])
@@ -142,7 +142,7 @@ def test_iris():
     assert not HalfspaceClassifier().fit(X[50:], y[50:]).separable_
 
 
-def test_contradictory_rows_are_the_certificate():
+def test_certificate_of_contradictory_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 5))
     y = (X[:, 0] > 0).astype(int)
@@ -154,8 +154,8 @@ def test_contradictory_rows_are_the_certificate():
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-9, 1e-13, 2.0**-50, 0.0, -(2.0**-50), -1e-9])
-def test_barely(gap):
-    # One step of float64 decides: far below what a solver of linear programs can tell.
+def test_gap_of_one_float(gap):
+    # The gap is one step of float64, far below the tolerance of linear programming solvers.
     X = np.array([[0.0], [0.5], [1.0], [1.0 + gap], [1.5], [2.0]])
     y = np.array([0, 0, 0, 1, 1, 1])
     model = HalfspaceClassifier().fit(X, y)
@@ -165,27 +165,27 @@ def test_barely(gap):
     assert HalfspaceClassifier().fit(turned[:, [0, 2]], y).separable_ == (gap > 0)
 
 
-def test_more_digits_than_float64_has():
-    # Separable only by a border between two neighbouring numbers, or not at all by floats.
+def test_boundary_between_two_floats():
+    # Only a boundary between two neighbouring floats separates the classes, or none in float64.
     step = np.nextafter(1.0, 2.0)
     model = HalfspaceClassifier().fit([[1.0], [step]], [0, 1])
     assert model.separable_
     assert model.score([[1.0], [step]], [0, 1]) == 1.0
 
 
-def test_warns_where_products_cannot_be_trusted():
-    # Three weights of 53 bits each decide, and float64 has no room for their products' sum.
+def test_warning_if_predictions_may_be_wrong():
+    # Three coefficients of 53 bits matter, and float64 cannot represent the sum of products.
     one = 1.0 + 2.0**-52
     X = np.array([[one, 1.0], [1.0, 1.0 - 2.0**-53]])
     y = np.array([1, 0])
     assert not convex_combination(points(X, y, False))[0]
-    with pytest.warns(ConvergenceWarning, match="barely"):
+    with pytest.warns(ConvergenceWarning, match="so small a margin"):
         model = HalfspaceClassifier(fit_intercept=False).fit(X, y)
     assert model.separable_
 
 
-def test_doubts_go_to_fractions(monkeypatch):
-    # As if the linear program had said nothing of use.
+def test_exact_arithmetic_after_useless_programs(monkeypatch):
+    # The linear program returns a useless result.
     rng = np.random.default_rng(0)
     monkeypatch.setattr(
         separation_file,
@@ -200,21 +200,21 @@ def test_doubts_go_to_fractions(monkeypatch):
             model = HalfspaceClassifier().fit(X, y)
         assert model.separable_ == separable
         if separable:
-            # Any vertex will do there, and its products may be small.
+            # Every vertex is valid here, and its products may be small.
             assert model.score(X, y) == 1 or caught
         else:
             check(model, X, y)
 
 
 @pytest.mark.parametrize("noise", [0.0, 1.0])
-def test_few_points_at_first(monkeypatch, noise):
+def test_programs_that_start_with_few_points(monkeypatch, noise):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 6))
     y = (X @ np.arange(6) + noise * rng.normal(size=3000) > 0).astype(int)
     whole = HalfspaceClassifier().fit(X, y)
     check(whole, X, y)
-    monkeypatch.setattr(separation_file, "LEAST_POINTS", 10)
-    monkeypatch.setattr(separation_file, "POINTS_A_COLUMN", 2)
+    monkeypatch.setattr(separation_file, "FEWEST_POINTS", 10)
+    monkeypatch.setattr(separation_file, "POINTS_PER_COLUMN", 2)
     model = HalfspaceClassifier().fit(X, y)
     check(model, X, y)
     assert model.separable_ == whole.separable_ == (noise == 0)
@@ -240,13 +240,13 @@ def test_huge_and_tiny(scale):
     assert model.margin_ == pytest.approx(2**0.5 * scale, rel=0.5)
 
 
-def test_weights_move_the_slacks():
+def test_weights_change_the_slacks():
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     y = np.array([0, 1, 0, 1])
     heavy = np.array([1.0, 100.0, 1.0, 100.0])
     assert HalfspaceClassifier().fit(X, y, heavy).predict([[1.0]]) == 1
     assert HalfspaceClassifier().fit(X, y, heavy[::-1]).predict([[1.0]]) == 0
-    # Rows of weight zero do not count.
+    # Rows of weight zero are ignored.
     model = HalfspaceClassifier().fit(X, y, [1, 0, 1, 1])
     assert model.separable_
     model = HalfspaceClassifier().fit(
@@ -264,8 +264,8 @@ def test_sparse(monkeypatch, noise, dense):
     expected = HalfspaceClassifier().fit(X, y)
     if not dense:
         monkeypatch.setattr(halfspace_file, "MOST_DENSE", 0)
-        monkeypatch.setattr(separation_file, "LEAST_POINTS", 20)
-        monkeypatch.setattr(separation_file, "POINTS_A_COLUMN", 2)
+        monkeypatch.setattr(separation_file, "FEWEST_POINTS", 20)
+        monkeypatch.setattr(separation_file, "POINTS_PER_COLUMN", 2)
     model = HalfspaceClassifier().fit(sparse.csr_matrix(X), y)
     assert model.separable_ == expected.separable_ == (noise == 0)
     check(model, X, y)
@@ -300,11 +300,13 @@ def test_bad_input():
 def test_exact_sign():
     assert exact_sign(np.array([1e300, 1.0, -1e300]), np.ones(3)) == 1
     assert exact_sign(np.array([0.1, -0.1]), np.ones(2)) == 0
-    assert exact_sign(np.array([0.1, 0.2, -0.3]), np.ones(3)) == 1  # in binary it is above zero
+    assert (
+        exact_sign(np.array([0.1, 0.2, -0.3]), np.ones(3)) == 1
+    )  # positive for the binary values of these decimals
 
 
 def test_rounded_normal_is_not_the_proof():
-    # A normal in fractions that has some rows inside may have all inside once it is rounded.
+    # An exact normal may separate only some rows, and its rounded value all rows.
     rng = np.random.default_rng(381)
     for _ in range(150):
         n, d = rng.integers(3, 25), rng.integers(1, 5)

@@ -1,4 +1,4 @@
-"""Least absolute deviations: against linear programs, by the dual, medians, and hard rows."""
+"""LADRegressor against linear programs, optimality conditions and medians; edge cases."""
 
 import pickle
 
@@ -32,7 +32,7 @@ def loss(residuals, weights, quantile=0.5):
 
 
 def by_linear_program(X, y, weights, quantile=0.5, fit_intercept=True):
-    """The lecture's program, with columns scaled so that the solver's tolerances suit."""
+    """Solve the primal linear program, with columns scaled for the solver's tolerances."""
     design = X / np.maximum(np.abs(X).max(axis=0), 1e-300)
     if fit_intercept:
         design = np.column_stack([design, np.ones(len(X))])
@@ -48,7 +48,7 @@ def by_linear_program(X, y, weights, quantile=0.5, fit_intercept=True):
 
 
 def check_optimal(model, X, y, weights):
-    """The conditions of the dual, and the gap."""
+    """Check the optimality conditions of the dual, and the duality gap."""
     q = model.quantile
     residuals = y - model.predict(X)
     total = loss(residuals, weights, q)
@@ -63,7 +63,7 @@ def check_optimal(model, X, y, weights):
     if model.fit_intercept:
         assert abs(dual.sum()) <= 1e-9 * np.abs(dual).sum() + 1e-300
     assert 0 <= model.duality_gap_ <= 1e-9 * total + tiny
-    # The bound that the dual gives holds for every other line.
+    # The dual's lower bound holds for every other line.
     assert dual @ y == pytest.approx(total, rel=1e-8, abs=100 * tiny)
 
 
@@ -115,7 +115,7 @@ def test_share_of_rows_below():
 
 
 def test_order_and_repetition_do_not_matter():
-    # Whole numbers have many optimal fits: the one that is found must not depend on chance.
+    # Integers have many optimal fits: the choice must not depend on the order of rows.
     rng = np.random.default_rng(3)
     X, y = rng.integers(-2, 3, (40, 3)) * 1.0, rng.integers(-2, 3, 40) * 1.0
     weights = rng.integers(0, 4, 40)
@@ -139,7 +139,7 @@ def test_blas_threads_do_not_matter():
     np.testing.assert_array_equal(fits[0].dual_, fits[1].dual_)
 
 
-def test_outliers_do_not_move_it():
+def test_outliers_do_not_change_the_fit():
     X = np.arange(20.0)[:, None]
     y = 3 * X[:, 0] - 7
     y[[2, 11, 17]] += [1e6, -1e9, 1e12]
@@ -170,11 +170,11 @@ def test_huge_and_tiny(scale_x, scale_y):
     X, y = rng.uniform(-1, 1, (60, 2)), rng.uniform(-1, 1, 60)
     expected = LADRegressor().fit(X, y).loss_
     if scale_y / scale_x > 1e300:
-        with pytest.raises(ValueError, match="coefficients float64 can hold"):
+        with pytest.raises(ValueError, match="beyond the range of float64"):
             LADRegressor().fit(X * scale_x, y * scale_y)
         return
     if scale_y / scale_x < 1e-320:
-        # Coefficients are below the least number: zero is what is left, and that is said.
+        # Coefficients underflow to zero, and a warning is emitted.
         with pytest.warns(ConvergenceWarning, match="duality_gap_"):
             model = LADRegressor().fit(X * scale_x, y * scale_y)
         assert model.loss_ == pytest.approx(np.abs(y * scale_y - model.intercept_).sum())
@@ -204,13 +204,13 @@ def test_exact_line_and_constants():
         np.testing.assert_allclose(flat.predict(X), value, rtol=1e-14)
     one = LADRegressor().fit([[5.0]], [3.0])
     assert one.predict([[7.0]]) == 3.0
-    # No intercept and only zeros: nothing can be fitted.
+    # No intercept and only zeros: there is nothing to fit.
     none = LADRegressor(fit_intercept=False).fit(np.zeros((3, 2)), [1.0, -2.0, 3.0])
     assert none.loss_ == 6.0
     assert none.duality_gap_ == 0.0
 
 
-def test_where_the_approach_fails_vertices_do(monkeypatch):
+def test_failed_interior_point_method(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     y = X.sum(axis=1) + rng.standard_cauchy(300)
@@ -221,7 +221,7 @@ def test_where_the_approach_fails_vertices_do(monkeypatch):
     np.testing.assert_array_equal(model.coef_, expected.coef_)
 
 
-def test_where_vertices_fail_highs_does(monkeypatch):
+def test_failed_descent_falls_back_to_highs(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 2))
     y = X.sum(axis=1) + rng.standard_cauchy(100)
@@ -231,7 +231,7 @@ def test_where_vertices_fail_highs_does(monkeypatch):
 
     def lame(X, y, low, high, rows):
         calls.append(1)
-        if len(calls) <= 4:  # as if it had stopped too early
+        if len(calls) <= 4:  # simulate a descent that stops too early
             return rows, np.full(len(y), low), 0
         return descend(X, y, low, high, rows)
 
@@ -241,7 +241,7 @@ def test_where_vertices_fail_highs_does(monkeypatch):
     np.testing.assert_array_equal(model.coef_, expected.coef_)
 
 
-def test_large_needs_no_program():
+def test_large_problems_need_no_linear_program():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 10))
     y = X.sum(axis=1) + rng.standard_t(2, 20_000)
@@ -260,7 +260,7 @@ def test_containers(container):
     np.testing.assert_allclose(other.predict(container(X)), model.predict(X), rtol=1e-14)
 
 
-def test_frames_copies_and_arrays_that_may_not_be_written():
+def test_frames_clones_and_readonly_arrays():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
     expected = LADRegressor().fit(X, y)

@@ -28,7 +28,7 @@ def make_rows(n, d, seed=0, n_targets=1):
 
 
 def about_means(X, y, weights=None):
-    """Columns and targets about their means, times the roots of weights; and the means."""
+    """Return centred columns and targets times the roots of the weights, and the means."""
     weights = np.ones(len(X)) if weights is None else weights
     means, level = np.average(X, axis=0, weights=weights), np.average(y, axis=0, weights=weights)
     roots = np.sqrt(weights)
@@ -77,12 +77,12 @@ def test_each_solver_is_reached():
         assert np.isinf(model.condition_) == (solver == "svd")
     assert LinearRegression(positive=True).fit(X, y).solver_ == "nnls"
     exact = LinearRegression().fit(X, X @ [1.0, 2, 3, 4] + 5)
-    assert exact.solver_ == "qr"  # nothing is left over: normal equations cannot tell how little
+    assert exact.solver_ == "qr"  # the residual is zero, which normal equations cannot compute
     np.testing.assert_allclose(exact.coef_, [1, 2, 3, 4], rtol=1e-13)
 
 
 def dependent(seed, n=60):
-    """Rows with two pairs of equal columns, a constant column, and one on its own."""
+    """Return rows with two pairs of equal columns, a constant column and an independent one."""
     rng = np.random.default_rng(seed)
     a, b, c = rng.normal(size=(3, n))
     X = np.column_stack([a, a, b, b, c, np.full(n, 0.1)])
@@ -98,7 +98,7 @@ def test_units_do_not_matter_where_columns_depend_on_each_other(seed, powers):
     plain = LinearRegression().fit(X, y)
     assert (model.solver_, model.rank_) == ("svd", 3)
     np.testing.assert_allclose(model.predict(X * scale), plain.predict(X), atol=1e-9)
-    # Of equal columns a·s and a·t, the shortest solution splits what they share as s² : t².
+    # For columns a·s and a·t, the shortest solution splits their effect in the ratio s² : t².
     A, b, *_ = about_means(X[:, [0, 2, 4]], y)
     alone = np.linalg.lstsq(A, b, rcond=None)[0]
     s = scale[:4].reshape(2, 2)
@@ -163,7 +163,7 @@ def test_very_wide_sparse_rows_go_to_lsqr():
     model = LinearRegression(tol=1e-12).fit(X, y)
     assert model.solver_ == "lsqr"
     np.testing.assert_allclose(model.predict(X), y, atol=1e-4)
-    with pytest.raises(ValueError, match="solved by 'lsqr'"):
+    with pytest.raises(ValueError, match="solver_='lsqr'"):
         model.summary()
 
 
@@ -200,7 +200,7 @@ def test_huge_and_tiny_values(size, form):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_numbers_that_are_none(bad, form):
+def test_invalid_values(bad, form):
     X, y = make_rows(600, 3)
     X[599, 1] = bad
     kind = "NaN" if np.isnan(bad) else "infinity"
@@ -211,7 +211,7 @@ def test_numbers_that_are_none(bad, form):
         LinearRegression().fit(np.ones((600, 2)), y)
 
 
-def test_weights_that_are_none():
+def test_invalid_weights():
     X, y = make_rows(20, 2)
     with pytest.raises(ValueError, match="Sample weights must contain at least one non-zero"):
         LinearRegression().fit(X, y, np.zeros(20))
@@ -235,7 +235,7 @@ def test_positive():
     model = LinearRegression(positive=True, fit_intercept=False).fit(X, y)
     np.testing.assert_allclose(model.coef_, nnls(X, y)[0], atol=1e-10)
     assert (model.coef_ == 0).any()
-    with pytest.raises(ValueError, match="solved by 'nnls'"):
+    with pytest.raises(ValueError, match="solver_='nnls'"):
         model.summary()
 
 
@@ -256,22 +256,22 @@ def test_summary_equals_statsmodels(fit_intercept, weighted, solver):
     assert model.solver_ == solver
     design = sm.add_constant(X) if fit_intercept else X
     truth = sm.WLS(y, design, weights).fit() if weighted else sm.OLS(y, design).fit()
-    told = model.summary(0.9)
+    summary = model.summary(0.9)
     rtol = 1e-8 if solver == "cholesky" else 1e-6
-    np.testing.assert_allclose(told.coef, truth.params, rtol=rtol)
-    np.testing.assert_allclose(told.std_err, truth.bse, rtol=rtol)
-    np.testing.assert_allclose(told.statistic, truth.tvalues, rtol=rtol)
-    np.testing.assert_allclose(told.p_value, truth.pvalues, rtol=1e-5, atol=1e-300)
+    np.testing.assert_allclose(summary.coef, truth.params, rtol=rtol)
+    np.testing.assert_allclose(summary.std_err, truth.bse, rtol=rtol)
+    np.testing.assert_allclose(summary.statistic, truth.tvalues, rtol=rtol)
+    np.testing.assert_allclose(summary.p_value, truth.pvalues, rtol=1e-5, atol=1e-300)
     np.testing.assert_allclose(
-        np.column_stack([told.lower, told.upper]), truth.conf_int(0.1), rtol=rtol, atol=1e-8
+        np.column_stack([summary.lower, summary.upper]), truth.conf_int(0.1), rtol=rtol, atol=1e-8
     )
-    assert told.facts["r2"] == pytest.approx(truth.rsquared, rel=rtol)
-    assert told.facts["adjusted_r2"] == pytest.approx(truth.rsquared_adj, rel=rtol)
-    assert told.facts["f"] == pytest.approx(truth.fvalue, rel=rtol)
-    assert told.facts["f_p_value"] == pytest.approx(truth.f_pvalue, rel=1e-5)
-    assert told.facts["residual_std"] == pytest.approx(np.sqrt(truth.scale), rel=rtol)
-    assert told.facts["degrees_of_freedom"] == truth.df_resid
-    assert told.facts["n_rows"] == truth.nobs
+    assert summary.facts["r2"] == pytest.approx(truth.rsquared, rel=rtol)
+    assert summary.facts["adjusted_r2"] == pytest.approx(truth.rsquared_adj, rel=rtol)
+    assert summary.facts["f"] == pytest.approx(truth.fvalue, rel=rtol)
+    assert summary.facts["f_p_value"] == pytest.approx(truth.f_pvalue, rel=1e-5)
+    assert summary.facts["residual_std"] == pytest.approx(np.sqrt(truth.scale), rel=rtol)
+    assert summary.facts["degrees_of_freedom"] == truth.df_resid
+    assert summary.facts["n_rows"] == truth.nobs
 
 
 def test_summary_of_a_target():
@@ -279,26 +279,26 @@ def test_summary_of_a_target():
     model = LinearRegression().fit(X, y)
     for target in (0, 1):
         truth = sm.OLS(y[:, target], sm.add_constant(X)).fit()
-        told = model.summary(target=target)
-        np.testing.assert_allclose(told.coef, truth.params, rtol=1e-9)
-        np.testing.assert_allclose(told.std_err, truth.bse, rtol=1e-9)
+        summary = model.summary(target=target)
+        np.testing.assert_allclose(summary.coef, truth.params, rtol=1e-9)
+        np.testing.assert_allclose(summary.std_err, truth.bse, rtol=1e-9)
 
 
-def test_summary_prints_itself():
+def test_printed_summary():
     X, y = make_rows(30, 2)
     names = ["a<b", "long name of a column"]
-    told = LinearRegression().fit(pd.DataFrame(X, columns=names), y).summary()
-    lines = str(told).splitlines()
+    summary = LinearRegression().fit(pd.DataFrame(X, columns=names), y).summary()
+    lines = str(summary).splitlines()
     assert lines[0].split()[:5] == ["coef", "std", "err", "t", "p"]
     assert "95 % from" in lines[0]
     assert [line.split("  ")[0] for line in lines[1:4]] == ["(intercept)", *names]
-    assert f"{told.coef[1]:.4g}" in lines[2]
-    assert f"r2 {told.facts['r2']:.6g}" in lines[4]
-    html = told._repr_html_()
+    assert f"{summary.coef[1]:.4g}" in lines[2]
+    assert f"r2 {summary.facts['r2']:.6g}" in lines[4]
+    html = summary._repr_html_()
     assert "a&lt;b" in html
     assert "a<b" not in html
     assert html.count("<tr>") == 4
-    assert [*told.names] == ["(intercept)", *names]
+    assert [*summary.names] == ["(intercept)", *names]
     assert LinearRegression().fit(X, y).summary().names[1:] == ["x0", "x1"]
 
 
@@ -306,9 +306,9 @@ def test_errors_of_summary():
     X, y = make_rows(30, 2)
     with pytest.raises(NotFittedError):
         LinearRegression().summary()
-    with pytest.raises(ValueError, match=r"do not depend on each other.*solved by 'svd'"):
+    with pytest.raises(ValueError, match=r"independent columns.*solver_='svd'"):
         LinearRegression().fit(np.column_stack([X, X]), y).summary()
-    with pytest.raises(ValueError, match="3 rows leave no degrees of freedom for 3 coefficients"):
+    with pytest.raises(ValueError, match="expected more rows than the 3 coefficients, got 3 rows"):
         LinearRegression().fit(X[:3], y[:3]).summary()
     model = LinearRegression().fit(X, y)
     for level in (0, 1, 95, -1):
@@ -322,9 +322,9 @@ def test_errors_of_summary():
 @pytest.mark.filterwarnings("error")
 def test_summary_of_a_constant_target():
     X, _ = make_rows(30, 2)
-    told = LinearRegression().fit(X, np.full(30, 2.0)).summary()
-    assert np.isnan(told.facts["r2"])
-    assert told.coef[0] == pytest.approx(2)
+    summary = LinearRegression().fit(X, np.full(30, 2.0)).summary()
+    assert np.isnan(summary.facts["r2"])
+    assert summary.coef[0] == pytest.approx(2)
 
 
 # ------------------------------------------------------------------------------ estimators
@@ -345,6 +345,6 @@ def test_tables_names_pickles_and_clones():
         again = pickle.loads(pickle.dumps(model))
         assert np.array_equal(again.predict(table), model.predict(table))
         assert str(again.summary()) == str(model.summary())
-    twin = clone(LinearRegression(fit_intercept=False, n_jobs=2))
-    assert twin.get_params()["n_jobs"] == 2
-    assert not hasattr(twin, "coef_")
+    copy = clone(LinearRegression(fit_intercept=False, n_jobs=2))
+    assert copy.get_params()["n_jobs"] == 2
+    assert not hasattr(copy, "coef_")

@@ -1,4 +1,4 @@
-"""Logistic regression: optima by their conditions, summaries against statsmodels."""
+"""LogisticRegression: optimality conditions; summaries against statsmodels."""
 
 import itertools
 import pickle
@@ -39,8 +39,8 @@ def make_rows(n, d, n_classes=2, seed=0, correlation=0.0):
 # ---------------------------------------------------------------------------------- optima
 
 
-def miss_optimum(model, X, y, weights=None):
-    """By how much derivatives of the mean objective miss what they are at an optimum."""
+def violation(model, X, y, weights=None):
+    """Return the largest violation of the optimality conditions of the mean objective."""
     X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=float)
     weights = np.ones(len(X)) if weights is None else weights
     w = np.column_stack([model.coef_, model.intercept_]).astype(float)
@@ -68,7 +68,7 @@ def test_gradient_at_the_optimum(solver, n_classes, form, fit_intercept):
     weights = np.random.default_rng(0).random(200)
     parameters = {"C": 0.7, "fit_intercept": fit_intercept, "tol": 1e-7, "max_iter": 1000}
     model = LogisticRegression(solver=solver, **parameters).fit(form(X), y, weights)
-    assert miss_optimum(model, X, y, weights) < 3e-7  # columns are about a centre inside
+    assert violation(model, X, y, weights) < 3e-7  # the solver centres columns
     truth = Theirs(solver="newton-cholesky", **{**parameters, "tol": 1e-12}).fit(X, y, weights)
     np.testing.assert_allclose(model.coef_, truth.coef_, atol=1e-4)
     np.testing.assert_allclose(model.predict_proba(form(X)), truth.predict_proba(X), atol=1e-5)
@@ -92,19 +92,19 @@ def test_equals_newton_of_scikit_learn(n_classes, C, dtype):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("shape", [(150, 6, 0.0), (150, 6, 0.999), (40, 120, 0.0), (40, 120, 0.9)])
-def test_conditions_of_absolute_penalty(l1_ratio, n_classes, form, shape):
+def test_optimality_conditions_of_l1_penalty(l1_ratio, n_classes, form, shape):
     X, y = make_rows(*shape[:2], n_classes, correlation=shape[2])
     X = X * (np.random.default_rng(0).random(X.shape) < 0.5) if form is sp.csr_array else X
     model = LogisticRegression(C=0.5, l1_ratio=l1_ratio, tol=1e-8, max_iter=500).fit(form(X), y)
     assert model.solver_ == "coordinate_descent"
-    assert miss_optimum(model, X, y) < 3e-8
+    assert violation(model, X, y) < 3e-8
     assert model.coef_.any()
     assert l1_ratio < 1 or (model.coef_ == 0).any()
     assert n_classes == 2 or abs(model.intercept_.sum()) < 1e-12
 
 
 def mean_objective(w, X, y, alpha):
-    """Objective by the formula; losses of rows far on their side keep their digits."""
+    """Return the objective by its formula, accurate for tiny losses of rows."""
     scores = X @ w[:, :-1].T + w[:, -1]
     if len(w) == 1:
         scores = np.column_stack([np.zeros(len(X)), scores])
@@ -116,7 +116,7 @@ def mean_objective(w, X, y, alpha):
 
 
 def find_optimum(w, X, y, alpha):
-    """Lower the objective by damped Newton steps of its formula until nothing is left to gain."""
+    """Minimise the objective by damped Newton steps until there is no further gain."""
     A = np.column_stack([X, np.ones(len(X))])
     value = mean_objective(w, X, y, alpha)
     for _ in range(50):
@@ -139,7 +139,7 @@ def find_optimum(w, X, y, alpha):
         penalty[:, -1] = 0.0
         gradient += penalty * w
         hessian += np.diag(penalty.ravel())
-        if len(w) > 1:  # what intercepts have in common changes nothing
+        if len(w) > 1:  # a common shift of intercepts changes nothing
             common = np.zeros(w.shape)
             common[:, -1] = 1.0
             hessian += np.outer(common, common) * hessian.max()
@@ -157,8 +157,8 @@ def find_optimum(w, X, y, alpha):
     return value
 
 
-def exceed_optimum(model, X, y):
-    """By what share the objective of a fitted model is above the optimum."""
+def relative_excess(model, X, y):
+    """Return the relative excess of the objective of a fitted model over the optimum."""
     w = np.column_stack([model.coef_, model.intercept_])
     value = mean_objective(w, X, y, 1 / model.C)
     return value / find_optimum(w, X, y, 1 / model.C) - 1
@@ -183,14 +183,14 @@ def test_dense_and_sparse_rows_reach_the_same_optimum(name, solver, scaled):
         dense = LogisticRegression(solver=solver).fit(X, y)
         sparse = LogisticRegression(solver=solver).fit(sp.csr_array(X), y)
     for model in (dense, sparse):
-        assert exceed_optimum(model, X, y) < 1e-8
-        assert miss_optimum(model, X, y) < 1e-4 or not scaled  # columns are about a centre inside
+        assert relative_excess(model, X, y) < 1e-8
+        assert violation(model, X, y) < 1e-4 or not scaled  # the solver centres columns
     np.testing.assert_allclose(dense.coef_, sparse.coef_, atol=1e-6)
 
 
 @pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_absolute_penalty_reaches_the_optimum(l1_ratio, n_classes):
+def test_l1_penalty_reaches_the_optimum(l1_ratio, n_classes):
     X, y = make_rows(100, 150, n_classes)
     coefs = []
     for form in (np.asarray, sp.csr_array):
@@ -225,7 +225,7 @@ def test_separable_classes_reach_the_optimum(n_classes, C, shape, units, form):
         warnings.simplefilter("error")
         model = LogisticRegression(C=C).fit(form(X), y)
     assert model.score(form(X), y) == 1 or C < 1e6
-    assert exceed_optimum(model, X, y) < 1e-8
+    assert relative_excess(model, X, y) < 1e-8
     assert 1 < model.n_iter_[0] <= 100
 
 
@@ -261,14 +261,14 @@ def test_too_few_steps_for_separable_classes():
     assert model.n_iter_[0] == 6
 
 
-def test_penalty_that_leaves_nothing():
+def test_penalty_that_makes_all_coefficients_zero():
     X, y = make_rows(100, 4)
     model = LogisticRegression(C=1e-4, l1_ratio=1, tol=1e-10).fit(X, y)
     assert not model.coef_.any()
     assert model.predict_proba(X)[0, 1] == pytest.approx(y.mean(), rel=1e-6)
 
 
-def test_liblinear_is_theirs():
+def test_liblinear_equals_scikit_learn():
     X, y = make_rows(100, 4)
     for ratio in (0, 1):
         parameters = {"solver": "liblinear", "l1_ratio": ratio, "random_state": 0}
@@ -292,7 +292,7 @@ def test_units_do_not_matter(n_classes, C, l1_ratio):
             model.predict_proba(X * scale), plain.predict_proba(X), atol=1e-6
         )
         return
-    # The penalty is nothing beside huge columns and forbids tiny ones.
+    # The penalty is negligible for huge columns, and removes tiny ones.
     milder = np.array([0.0, 1e4, 1, 1e4, 0, 1])
     near = LogisticRegression(C=C, l1_ratio=l1_ratio, tol=1e-9).fit(X * milder, y)
     np.testing.assert_allclose(
@@ -308,7 +308,7 @@ def test_several_separable_classes(form):
     X, y = datasets.load_iris(return_X_y=True)
     with pytest.warns(ConvergenceWarning, match=r"classes are separable.*choose a finite C"):
         model = LogisticRegression(C=np.inf).fit(form(X), y)
-    assert model.is_separated_  # one class is; the other two overlap
+    assert model.is_separated_  # one class is separable; the other two overlap
     w = np.column_stack([model.coef_, model.intercept_])
     rest = Theirs(C=np.inf, solver="newton-cholesky", tol=1e-12).fit(X[50:], y[50:])
     least = mean_objective(np.column_stack([rest.coef_, rest.intercept_]), X[50:], y[50:] - 1, 0)
@@ -321,20 +321,20 @@ def test_several_separable_classes(form):
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(3, 12), d=st.integers(1, 2))
-def test_separable_classes_of_several_are_found(seed, n, d):
+def test_separability_of_three_classes(seed, n, d):
     rng = np.random.default_rng(seed)
     X = rng.integers(-2, 3, (n, d)).astype(float)
     y = rng.integers(0, 3, n)
     y[:3] = 0, 1, 2
     rows = np.column_stack([X, np.ones(n)])
-    # Differences of the vectors of classes 1 and 2 to that of class 0, in small whole numbers.
+    # Differences of the vectors of classes 1 and 2 from that of class 0, in small integers.
     some = np.array(list(itertools.product(range(-2, 3), repeat=2 * (d + 1))))
     scores = np.zeros((len(some), n, 3))
     scores[:, :, 1:] = np.einsum("rj,skj->srk", rows, some.reshape(-1, 2, d + 1))
     margins = scores[:, np.arange(n), y][:, :, None] - scores
     if ((margins >= 0).all(axis=(1, 2)) & (margins > 0).any(axis=(1, 2))).any():
         assert is_separable(Design(X), y, True)
-    twice = np.vstack([X, X, X])  # each row in every class: nothing separates them
+    twice = np.vstack([X, X, X])  # each row is in every class: not separable
     assert not is_separable(Design(twice), np.repeat([0, 1, 2], n), True)
 
 
@@ -354,7 +354,7 @@ def test_separated_classes(solver, d):
         warnings.simplefilter("error")
         fine = LogisticRegression(C=1, solver=solver, tol=1e-8, max_iter=500).fit(X, y)
     assert not fine.is_separated_
-    assert miss_optimum(fine, X, y) < 1e-7
+    assert violation(fine, X, y) < 1e-7
 
 
 def test_a_class_without_weight():
@@ -365,7 +365,7 @@ def test_a_class_without_weight():
     assert list(model.classes_) == [0, 1, 2]
     assert model.predict_proba(X)[:, 2].max() < 1e-3
     without = LogisticRegression(tol=1e-8).fit(X[y != 2], y[y != 2])
-    # Softmax of two classes halves the penalty's weight on what tells them apart.
+    # Softmax with two classes halves the penalty on the difference of their coefficients.
     assert np.corrcoef(model.coef_[1] - model.coef_[0], without.coef_[0])[0, 1] > 0.99
     with pytest.warns(ConvergenceWarning, match="classes are separable"):
         alone = LogisticRegression(C=np.inf).fit(X, y == 0, (y == 0) * 1.0)
@@ -383,20 +383,20 @@ def test_summary_equals_statsmodels(fit_intercept, weighted):
     times = np.random.default_rng(0).integers(1, 4, size=150)
     rows = np.repeat(np.arange(150), times) if weighted else np.arange(150)
     model = LogisticRegression(C=np.inf, tol=1e-11, fit_intercept=fit_intercept)
-    told = model.fit(X, y, times if weighted else None).summary(0.9)
+    summary = model.fit(X, y, times if weighted else None).summary(0.9)
     design = sm.add_constant(X[rows]) if fit_intercept else X[rows]
     truth = sm.Logit(y[rows], design).fit(disp=0, tol=1e-14)
-    np.testing.assert_allclose(told.coef, truth.params, rtol=1e-6)
-    np.testing.assert_allclose(told.std_err, truth.bse, rtol=1e-6)
-    np.testing.assert_allclose(told.statistic, truth.tvalues, rtol=1e-6)
-    np.testing.assert_allclose(told.p_value, truth.pvalues, rtol=1e-5)
+    np.testing.assert_allclose(summary.coef, truth.params, rtol=1e-6)
+    np.testing.assert_allclose(summary.std_err, truth.bse, rtol=1e-6)
+    np.testing.assert_allclose(summary.statistic, truth.tvalues, rtol=1e-6)
+    np.testing.assert_allclose(summary.p_value, truth.pvalues, rtol=1e-5)
     np.testing.assert_allclose(
-        np.column_stack([told.lower, told.upper]), truth.conf_int(0.1), rtol=1e-6
+        np.column_stack([summary.lower, summary.upper]), truth.conf_int(0.1), rtol=1e-6
     )
-    assert told.distribution == "z"
-    assert told.facts["log_likelihood"] == pytest.approx(truth.llf)
-    assert told.facts["log_likelihood_of_shares"] == pytest.approx(truth.llnull)
-    assert told.facts["pseudo_r2"] == pytest.approx(truth.prsquared)
+    assert summary.distribution == "z"
+    assert summary.facts["log_likelihood"] == pytest.approx(truth.llf)
+    assert summary.facts["log_likelihood_of_shares"] == pytest.approx(truth.llnull)
+    assert summary.facts["pseudo_r2"] == pytest.approx(truth.prsquared)
 
 
 def test_errors_of_summary():
@@ -410,7 +410,7 @@ def test_errors_of_summary():
         LogisticRegression(C=np.inf).fit(twice, y > 0),
         LogisticRegression(solver="liblinear").fit(X, y > 0),
     ):
-        with pytest.raises(ValueError, match="standard errors need two classes, no penalty"):
+        with pytest.raises(ValueError, match="standard errors require two classes, no penalty"):
             model.summary()
     with pytest.raises(ValueError, match="confidence: expected a number between 0 and 1, got 2"):
         LogisticRegression(C=np.inf).fit(X, y > 0).summary(2)
@@ -460,7 +460,7 @@ def test_warm_start(parameters, n_classes):
     assert cold > 1
     assert model.fit(X, y).n_iter_[0] <= 1
     np.testing.assert_allclose(model.coef_, coef, atol=1e-6)
-    more = X[:, :3]  # of another shape: from the beginning
+    more = X[:, :3]  # another shape: starts from zero
     fresh = LogisticRegression(tol=1e-8, **parameters).fit(more, y)
     np.testing.assert_allclose(model.fit(more, y).coef_, fresh.coef_, atol=1e-12)
 
@@ -483,23 +483,23 @@ def test_too_few_steps(parameters, shape):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_threads_change_no_bit(parameters, n_classes, form):
     X, y = make_rows(1500, 6, n_classes)
-    told = [LogisticRegression(n_jobs=n, **parameters).fit(form(X), y) for n in (1, 2, 3, 7)]
-    for other in told[1:]:
-        assert np.array_equal(told[0].coef_, other.coef_)
-        assert np.array_equal(told[0].intercept_, other.intercept_)
+    models = [LogisticRegression(n_jobs=n, **parameters).fit(form(X), y) for n in (1, 2, 3, 7)]
+    for other in models[1:]:
+        assert np.array_equal(models[0].coef_, other.coef_)
+        assert np.array_equal(models[0].intercept_, other.intercept_)
 
 
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 10**6), st.floats(0.01, 100), st.sampled_from([0.3, 1.0]))
-def test_search_ends_whatever_the_units(seed, C, l1_ratio):
-    """More columns than a working set holds, of sizes from 1e-8 to 1e8."""
+def test_search_ends_for_all_units(seed, C, l1_ratio):
+    """Test more columns than a working set has, of sizes from 1e-8 to 1e8."""
     X, y = make_rows(60, 100, seed=seed)
     X *= 10.0 ** np.random.default_rng(seed).choice([-8, 0, 8], size=100)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = LogisticRegression(C=C, l1_ratio=l1_ratio, tol=1e-9).fit(X, y)
     assert model.n_iter_[0] <= 100
-    # Huge columns are next to free, and a few of them fit better than the share of the classes.
+    # The penalty of huge columns is tiny, and a few of them fit better than constant probabilities.
     assert model.score(X, y) > 0.6
 
 
@@ -509,10 +509,10 @@ def test_search_ends_whatever_the_units(seed, C, l1_ratio):
 def test_bad_input(l1_ratio, form, n_classes):
     X, y = make_rows(80, 3, n_classes)
     model = LogisticRegression(l1_ratio=l1_ratio)
-    for bad, told in ((np.nan, "NaN"), (np.inf, "infinity")):
+    for bad, name in ((np.nan, "NaN"), (np.inf, "infinity")):
         spoilt = X.copy()
         spoilt[79, 1] = bad
-        with pytest.raises(ValueError, match=f"Input X contains {told}"):
+        with pytest.raises(ValueError, match=f"Input X contains {name}"):
             model.fit(form(spoilt), y)
     with pytest.raises(ValueError, match="X: values are so large"):
         model.fit(form(X * 1e200), y)
@@ -559,8 +559,8 @@ def test_tables_names_pickles_and_clones():
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_classes_that_touch_have_no_optimum_either(intercept):
-    # At 1 both classes are, all else is on its side: the loss falls for ever along that line.
+def test_classes_that_touch_have_no_optimum(intercept):
+    # Both classes have rows at 1, all other rows are separated: the loss has no minimum.
     X = np.array([[0.0], [1.0], [1.0], [2.0]]) - (0.0 if intercept else 1.0)
     with pytest.warns(ConvergenceWarning, match="The classes are separable"):
         model = LogisticRegression(C=np.inf, fit_intercept=intercept).fit(X, [0, 0, 1, 1])
@@ -571,13 +571,13 @@ def test_classes_that_touch_have_no_optimum_either(intercept):
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(4, 30), d=st.integers(1, 3))
-def test_separable_classes_are_found(seed, n, d):
+def test_separability_of_two_classes(seed, n, d):
     rng = np.random.default_rng(seed)
     X = rng.integers(-2, 3, (n, d)).astype(float)
     second = rng.random(n) < 0.5
     design = Design(X)
     found = is_separable(design, second, True)
-    # All directions of small whole numbers: where one of them parts the rows, it must be seen.
+    # Try all directions of small integers: if one of them separates the rows, it must be found.
     rows = np.where(second, 1.0, -1.0)[:, None] * np.column_stack([X, np.ones(n)])
     some = np.array(list(itertools.product(range(-3, 4), repeat=d + 1)))
     sides = rows @ some.T
@@ -589,7 +589,7 @@ def test_separable_classes_are_found(seed, n, d):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("parameters", [{}, {"l1_ratio": 1, "C": 0.3}])
-def test_wide_rows_are_looked_at_whole(value, parameters):
+def test_invalid_values_in_wide_rows(value, parameters):
     X = np.random.default_rng(0).normal(size=(100, 3000))
     y = (X[:, 0] > 0).astype(int)
     X[5, 300] = value
@@ -598,7 +598,7 @@ def test_wide_rows_are_looked_at_whole(value, parameters):
 
 
 @pytest.mark.parametrize("tol", [0.0, 1e-14])
-def test_searches_end_whatever_is_asked(tol):
+def test_searches_end_for_all_tolerances(tol):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 100))
     y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
@@ -607,7 +607,7 @@ def test_searches_end_whatever_is_asked(tol):
         assert LogisticRegression(l1_ratio=1, C=0.1, tol=tol).fit(X, y).score(X, y) > 0.6
 
 
-def test_warm_starts_without_an_intercept_forget_it():
+def test_warm_start_after_fit_with_intercept():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     y = (X[:, 0] + 2 + rng.normal(size=200) > 0).astype(int)
@@ -617,7 +617,7 @@ def test_warm_starts_without_an_intercept_forget_it():
     np.testing.assert_allclose(model.coef_, cold.coef_, atol=1e-6)
 
 
-def test_class_weights_of_nothing():
+def test_class_weights_that_are_all_zero():
     X, y = np.arange(6.0)[:, None], np.array([0, 1, 0, 1, 0, 1])
     with pytest.raises(ValueError, match="class_weight"):
         LogisticRegression(class_weight={0: 0, 1: 0}).fit(X, y)

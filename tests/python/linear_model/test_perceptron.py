@@ -1,4 +1,4 @@
-"""Perceptrons: against scikit-learn's, by hand, Novikoff's bound, averages and the pocket."""
+"""Perceptron against scikit-learn and a reference loop; Novikoff's bound; variants."""
 
 import pickle
 
@@ -17,8 +17,8 @@ from spinney.theory import perceptron_bound
 from support.estimator_checks import run_estimator_checks
 
 VARIANTS = ["last", "average", "pocket"]
-# A weight multiplies a step: two steps of one row, apart from each other, are not one twice as
-# long. scikit-learn says the same of its perceptron.
+# A weight multiplies an update. Two separate updates by a repeated row differ from one update of
+# twice the size, as for scikit-learn's perceptron.
 NOT_REPETITIONS = (
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",
@@ -29,8 +29,8 @@ NOT_REPETITIONS = (
 def test_estimator_checks(variant):
     left_out = NOT_REPETITIONS
     if variant == "average":
-        # With weights of 1000 and 0.0001 the average still has in it what came before the last
-        # correction of the heavy class.
+        # With weights of 1000 and 0.0001, the average includes hyperplanes before the last update
+        # by the heavy class.
         left_out += ("check_class_weight_classifiers",)
     run_estimator_checks(Perceptron(variant=variant), left_out=left_out)
 
@@ -52,7 +52,7 @@ def test_estimator_checks(variant):
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_as_scikit_learn(load, parameters):
+def test_equals_scikit_learn(load, parameters):
     X, y = load(return_X_y=True)
     weights = np.random.default_rng(0).uniform(0.5, 2, len(y))
     for w in (None, weights):
@@ -65,7 +65,7 @@ def test_as_scikit_learn(load, parameters):
 
 
 def by_hand(X, y, n_passes, fit_intercept=True):
-    """The lecture's loop over the rows as they come; also the sum of all planes, and mistakes."""
+    """Loop over the rows in order; return the plane, the sum of all planes, and mistakes."""
     rows = np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
     signs = np.where(y, 1.0, -1.0)
     w = np.zeros(rows.shape[1])
@@ -89,7 +89,7 @@ def by_hand(X, y, n_passes, fit_intercept=True):
     kind=st.sampled_from(["dense", "float32", "sparse"]),
 )
 def test_by_hand(n, d, seed, n_passes, fit_intercept, kind):
-    # Whole numbers: nothing is rounded, so that all must agree.
+    # Integers are not rounded, so that all results are equal.
     rng = np.random.default_rng(seed)
     X = rng.integers(-4, 5, (n, d)).astype(float)
     y = rng.random(n) < 0.5
@@ -135,11 +135,11 @@ def test_bound_of_mistakes(n, d, seed, fit_intercept, weighted):
     spread = weights.max() / weights.min() if weighted else 1.0
     assert model.mistake_bound_[0] == pytest.approx(same * spread)
     if not weighted:
-        # Every separating hyperplane bounds them.
+        # Every separating hyperplane bounds the number of mistakes.
         assert model.n_mistakes_[0] <= perceptron_bound(X, y, fit_intercept=fit_intercept)
 
 
-def test_no_bound_where_nothing_separates():
+def test_no_bound_for_inseparable_classes():
     X = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]) * 1.0
     model = Perceptron(max_iter=50, tol=None).fit(X, [0, 0, 1, 1])
     assert model.n_iter_ == 50
@@ -159,7 +159,7 @@ def test_ends_with_a_pass_without_mistakes():
     assert HalfspaceClassifier().fit(X, y == 0).separable_
 
 
-def test_pocket_and_average_where_nothing_separates():
+def test_pocket_and_average_of_inseparable_classes():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 5))
     y = X.sum(axis=1) + rng.normal(size=2000) > 0
@@ -172,7 +172,7 @@ def test_pocket_and_average_where_nothing_separates():
     assert right["last"] < 0.93 < right["average"]
     assert right["last"] < 0.93 < right["pocket"]
     for seed in range(5):
-        # The pocket has seen the last plane of every pass, and is no worse than any.
+        # The pocket evaluates the last plane of every pass: it is no worse than any of these.
         pocket = Perceptron(variant="pocket", tol=None, max_iter=6, random_state=seed).fit(X, y)
         for n_passes in range(1, 7):
             last = Perceptron(tol=None, max_iter=n_passes, random_state=seed).fit(X, y)
@@ -198,7 +198,7 @@ def test_threads_do_not_matter(variant):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_sparse_is_dense(variant):
-    X, y = load_digits(return_X_y=True)  # whole numbers: sums do not depend on their order
+    X, y = load_digits(return_X_y=True)  # integers: sums do not depend on their order
     dense = Perceptron(variant=variant).fit(X, y)
     for container in (sparse.csr_matrix, sparse.csc_array):
         model = Perceptron(variant=variant).fit(container(X), y)
@@ -206,7 +206,7 @@ def test_sparse_is_dense(variant):
         np.testing.assert_array_equal(model.n_mistakes_, dense.n_mistakes_)
 
 
-def test_rows_without_weight_do_not_count():
+def test_rows_of_weight_zero_are_ignored():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = rng.random(60) < 0.5
@@ -220,7 +220,7 @@ def test_rows_without_weight_do_not_count():
     assert model.mistake_bound_ == half.mistake_bound_
 
 
-def test_partial_fit_and_warm_start_go_on():
+def test_partial_fit_and_warm_start_continue():
     X, y = load_iris(return_X_y=True)
     model = Perceptron(shuffle=False)
     for _ in range(4):
@@ -236,7 +236,7 @@ def test_partial_fit_and_warm_start_go_on():
         assert (warm.mistake_bound_ == np.inf).all()
 
 
-def test_start_that_is_given():
+def test_given_start():
     X, y = load_iris(return_X_y=True)
     y = y == 0
     first = Perceptron().fit(X, y)

@@ -1,4 +1,4 @@
-"""Polynomials: against NumPy's, against refits without each row, and in several columns."""
+"""PolynomialRegression against NumPy and leave-one-out refits; several columns."""
 
 import numpy as np
 import pandas as pd
@@ -24,17 +24,17 @@ def test_estimator_checks(parameters):
     n=st.integers(12, 60),
     offset=st.sampled_from([0.0, 3.0, -40.0]),
 )
-def test_one_column_is_as_numpy_fits_it(seed, degree, n, offset):
+def test_one_column_equals_numpy(seed, degree, n, offset):
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, n) + offset
     y = np.sin(3 * (x - offset)) + 0.1 * rng.normal(size=n)
     w = rng.uniform(0.1, 2, n)
     model = PolynomialRegression(degree).fit(x[:, None], y, w)
     theirs = np.polyfit(x - offset, y, degree, w=np.sqrt(w))
-    places = np.linspace(x.min(), x.max(), 50)
-    expected = np.polyval(theirs, places - offset)
-    np.testing.assert_allclose(model.predict(places[:, None]), expected, atol=1e-8)
-    np.testing.assert_allclose(model.polynomial_(places), expected, atol=1e-8)
+    points = np.linspace(x.min(), x.max(), 50)
+    expected = np.polyval(theirs, points - offset)
+    np.testing.assert_allclose(model.predict(points[:, None]), expected, atol=1e-8)
+    np.testing.assert_allclose(model.polynomial_(points), expected, atol=1e-8)
 
 
 @pytest.mark.parametrize("n", [2, 6, 15])
@@ -65,7 +65,7 @@ def test_several_columns_span_all_products():
 
 
 @pytest.mark.parametrize("n_features", [1, 2])
-def test_errors_of_rows_left_out_are_those_of_refits(n_features):
+def test_leave_one_out_errors_equal_refits(n_features):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(24, n_features))
     y = X[:, 0] ** 2 + 0.3 * rng.normal(size=24)
@@ -101,7 +101,7 @@ def test_few_rows_limit_the_degree():
 
 def test_bad_input_is_named():
     X, y = np.zeros((5, 60)), np.zeros(5)
-    with pytest.raises(ValueError, match=r"degree: 5 of 60 columns gives .* terms"):
+    with pytest.raises(ValueError, match=r"degree: expected .* of degree 5 with 60 columns"):
         PolynomialRegression(5).fit(X, y)
     with pytest.raises(ValueError, match="The 'degree' parameter"):
         PolynomialRegression(-1).fit(X, y)
@@ -116,7 +116,7 @@ def test_frames_and_clones():
     np.testing.assert_allclose(model.predict(frame), [1, 2, 3, 4])
 
 
-def test_terms_that_depend_on_each_other_do_no_harm():
+def test_dependent_terms():
     rng = np.random.default_rng(0)
     x = np.linspace(0, 3, 60)
     y = 1 - 2 * x + 0.5 * x**3 + 0.05 * rng.normal(size=60)
@@ -141,7 +141,7 @@ def test_the_scale_of_weights_does_not_matter():
     np.testing.assert_allclose(chosen[0], both.cv_errors_)
 
 
-def test_nothing_is_left_of_a_fit_before():
+def test_refits_remove_old_attributes():
     x = np.arange(8.0)[:, None]
     model = PolynomialRegression().fit(x, x[:, 0])
     model.set_params(degree=1).fit(np.column_stack([x, x**2]), x[:, 0])

@@ -1,4 +1,4 @@
-"""Ridge regression: against its equations, augmented least squares and refits without each row."""
+"""Ridge against its equations and augmented least squares; RidgeCV against refits."""
 
 import pickle
 
@@ -29,7 +29,7 @@ def make_rows(n, d, seed=0, n_targets=1):
 
 
 def solve_augmented(X, y, alpha, fit_intercept=True, weights=None):
-    """Ridge as least squares with a further row for each coefficient; the intercept has none."""
+    """Solve ridge regression as least squares with one more row per penalised coefficient."""
     n, d = X.shape
     roots = np.sqrt(np.ones(n) if weights is None else weights)[:, None]
     design = np.column_stack([X, np.ones(n)]) if fit_intercept else X
@@ -43,7 +43,7 @@ def solve_augmented(X, y, alpha, fit_intercept=True, weights=None):
 
 
 @pytest.mark.parametrize("penalty", [1e-3, 0.1, 10.0])
-def test_equation_of_the_lecture(penalty):
+def test_normal_equation(penalty):
     X, y = make_rows(120, 5)
     n = len(X)
     model = Ridge(alpha=n * penalty).fit(X, y)
@@ -89,7 +89,7 @@ def test_tiny_penalty_of_columns_that_nearly_depend(alpha, weighted):
 def test_tiny_penalty_of_equal_columns_is_split(alpha):
     X, y = make_rows(50, 2)
     twice = Ridge(alpha=alpha).fit(np.column_stack([X, X[:, 0]]), y)
-    # Rounding of equal columns is divided by the penalty.
+    # Rounding errors of equal columns are divided by the penalty.
     rtol = 1e-9 if alpha == 1 else 1e-4
     assert twice.coef_[0] == pytest.approx(twice.coef_[2], rel=rtol)
     A, b = X - X.mean(axis=0), y - y.mean()
@@ -124,7 +124,7 @@ def test_shifts_move_only_the_intercept():
     plain, moved = Ridge(alpha=50).fit(X, y), Ridge(alpha=50).fit(X - 7, y + 1e6)
     np.testing.assert_allclose(moved.coef_, plain.coef_, rtol=1e-8)
     assert moved.predict(X - 7) == pytest.approx(plain.predict(X) + 1e6)
-    heavy = Ridge(alpha=1e12).fit(X, y)  # all is penalised away but the mean
+    heavy = Ridge(alpha=1e12).fit(X, y)  # the penalty leaves only the mean
     assert heavy.intercept_ == pytest.approx(y.mean(), rel=1e-6)
 
 
@@ -164,7 +164,7 @@ def test_solvers_agree(solver):
 def test_huge_and_tiny_values(size):
     X, y = make_rows(60, 3)
     model = Ridge(alpha=1.0).fit(X * size, y)
-    # The penalty is nothing beside huge columns, and everything beside tiny ones.
+    # The penalty is negligible for huge columns, and dominates for tiny ones.
     truth = LinearRegression().fit(X, y).predict(X) if size > 1 else np.full(60, y.mean())
     np.testing.assert_allclose(model.predict(X * size), truth, rtol=1e-8)
     if size > 1:
@@ -175,12 +175,12 @@ def test_huge_and_tiny_values(size):
 @pytest.mark.parametrize("kind", [Ridge, RidgeCV])
 def test_bad_input(kind):
     X, y = make_rows(60, 3)
-    for bad, told in ((np.nan, "NaN"), (np.inf, "infinity")):
+    for bad, name in ((np.nan, "NaN"), (np.inf, "infinity")):
         spoilt = X.copy()
         spoilt[59, 2] = bad
-        with pytest.raises(ValueError, match=f"Input X contains {told}"):
+        with pytest.raises(ValueError, match=f"Input X contains {name}"):
             kind().fit(spoilt, y)
-        with pytest.raises(ValueError, match=f"Input y contains {told}"):
+        with pytest.raises(ValueError, match=f"Input y contains {name}"):
             kind().fit(X, np.append(y[1:], bad))
     with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
         kind().fit(X, y, -np.ones(60))
@@ -199,8 +199,8 @@ def test_bad_input(kind):
 def test_threads_and_float32(model):
     X, y = make_rows(1500, 5)
     X[:, 4] = X[:, 3] + 1e-6 * X[:, 4]
-    told = [clone(model).set_params(n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 3, 7)]
-    assert all(np.array_equal(told[0].coef_, other.coef_) for other in told[1:])
+    models = [clone(model).set_params(n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 3, 7)]
+    assert all(np.array_equal(models[0].coef_, other.coef_) for other in models[1:])
     single = clone(model).fit(X[:, :4].astype(np.float32), y.astype(np.float32))
     assert single.coef_.dtype == np.float32
     np.testing.assert_allclose(single.coef_, clone(model).fit(X[:, :4], y).coef_, rtol=1e-4)
@@ -212,7 +212,7 @@ ALPHAS = np.array([1e-3, 1.0, 30.0])
 
 
 def predict_left_out(X, y, alphas, fit_intercept=True, weights=None):
-    """Refit without each row: (n_rows, n_targets, n_alphas)."""
+    """Return predictions by refits without each row, (n_rows, n_targets, n_alphas)."""
     y = y.reshape(len(y), -1)
     out = np.empty((*y.shape, len(alphas)))
     for row in range(len(X)):
@@ -238,21 +238,21 @@ def test_left_out_errors_equal_refits(dtype, fit_intercept, weighted, n_targets)
     errors = np.square(y.reshape(40, -1, 1) - predictions)
     errors *= (np.ones(40) if weights is None else weights)[:, None, None]
     rtol = 1e-8 if dtype is np.float64 else 1e-3
-    told = model.cv_results_.reshape(errors.shape)
-    np.testing.assert_allclose(told, errors, rtol=rtol, atol=rtol)
+    result = model.cv_results_.reshape(errors.shape)
+    np.testing.assert_allclose(result, errors, rtol=rtol, atol=rtol)
     means = errors.mean(axis=(0, 1))
     assert model.alpha_ == ALPHAS[np.argmin(means)]
     assert model.best_score_ == pytest.approx(-means.min(), rel=rtol)
     coef, intercept = solve_augmented(X.astype(float), y, model.alpha_, fit_intercept, weights)
     np.testing.assert_allclose(np.atleast_2d(model.coef_), coef, rtol=10 * rtol)
     np.testing.assert_allclose(model.intercept_ * np.ones(n_targets), intercept, rtol=10 * rtol)
-    # Without the errors of single rows the choice is the same.
+    # The choice does not depend on whether errors of rows are stored.
     again = RidgeCV(ALPHAS, fit_intercept=fit_intercept).fit(X, y, weights)
     assert np.array_equal(again.coef_, model.coef_)
     assert not hasattr(again, "cv_results_")
 
 
-def test_a_penalty_for_each_target_by_leaving_out():
+def test_chosen_penalty_for_each_target():
     rng = np.random.default_rng(0)
     X, y = make_rows(40, 6, n_targets=2)
     y[:, 1] = 10 * rng.normal(size=40)  # noise alone: the largest penalty is best
@@ -277,7 +277,7 @@ def test_scoring(scoring, weighted):
     ).fit(X, y, weights)
     np.testing.assert_allclose(model.cv_results_, predictions, rtol=1e-9)
     measure = r2_score if scoring == "r2" else lambda *a, **k: -mean_absolute_error(*a, **k)
-    scores = [measure(y, told, sample_weight=weights) for told in predictions.T]
+    scores = [measure(y, predicted, sample_weight=weights) for predicted in predictions.T]
     assert model.alpha_ == ALPHAS[np.argmax(scores)]
     assert model.best_score_ == pytest.approx(max(scores))
 
@@ -302,28 +302,28 @@ def test_equals_scikit_learn(parameters, shape, form):
 
 @pytest.mark.parametrize("n", [6, 257, 600])
 def test_pass_over_the_rows(n):
-    """Sums, predictions and threads of the pass itself, with a leverage by hand."""
+    """Test sums, predictions and threads of the pass, against explicit leverages."""
     rng = np.random.default_rng(n)
     X, y = rng.normal(size=(n, 3)), rng.normal(size=(n, 2))
     values, basis = np.linalg.eigh(X.T @ X)
     shrinkage = 1 / (values + ALPHAS[:, None])
     weights = shrinkage[:, None, :] * (basis.T @ X.T @ y).T
-    told = []
+    results = []
     for n_threads in (1, 2, 3, 7):
         predictions = np.empty((n, 2, 3))
         sums = _core.leave_one_out(
             np.asfortranarray(X), y, NOTHING, np.zeros(3), basis, shrinkage, weights.ravel(),
             np.zeros(2), 0.0, n_threads, predictions,
         )  # fmt: skip
-        told.append((np.asarray(sums).reshape(3, 2), predictions))
+        results.append((np.asarray(sums).reshape(3, 2), predictions))
     for a, alpha in enumerate(ALPHAS):
         hat = X @ np.linalg.solve(X.T @ X + alpha * np.eye(3), X.T)
         errors = (y - hat @ y) / (1 - np.diagonal(hat))[:, None]
-        np.testing.assert_allclose(told[0][0][a], np.square(errors).sum(axis=0), rtol=1e-10)
-        np.testing.assert_allclose(told[0][1][:, :, a], y - errors, rtol=1e-8, atol=1e-10)
-    for sums, predictions in told[1:]:
-        assert np.array_equal(sums, told[0][0])
-        assert np.array_equal(predictions, told[0][1])
+        np.testing.assert_allclose(results[0][0][a], np.square(errors).sum(axis=0), rtol=1e-10)
+        np.testing.assert_allclose(results[0][1][:, :, a], y - errors, rtol=1e-8, atol=1e-10)
+    for sums, predictions in results[1:]:
+        assert np.array_equal(sums, results[0][0])
+        assert np.array_equal(predictions, results[0][1])
 
 
 # ------------------------------------------------------------------------------ estimators

@@ -18,7 +18,8 @@ from spinney.linear_model import (
     Ridge,
     RidgeCV,
 )
-from spinney.linear_model._row_products import apply_line
+from spinney.models.linear import LinearModel
+from spinney.models.outcomes import Numbers
 
 MODELS = {
     "least squares": (LinearRegression(), "number", ["predict"]),
@@ -35,7 +36,7 @@ MODELS = {
     "perceptron, nine classes": (Perceptron(max_iter=3), "nine", ["decision_function"]),
     "halfspace": (HalfspaceClassifier(), "two", ["decision_function"]),
 }
-# Columns at most, where fits take long with many.
+# Limits of the number of columns for models whose fits are slow with many.
 MOST_COLUMNS = {"polynomial": 9, "absolute deviations": 17, "halfspace": 17}
 CASES = [
     (name, n_features)
@@ -97,7 +98,7 @@ def test_one_row_and_many(name, n_features, dtype):
         np.testing.assert_array_equal(predict(rows[3:4]), expected[3:4])
         np.testing.assert_array_equal(predict(rows.tocsc().tocsr()), expected)
         shuffled = rows.copy()
-        for i in range(len(queries)):  # the order of what is stored does not matter
+        for i in range(len(queries)):  # the order of stored values does not matter
             part = slice(rows.indptr[i], rows.indptr[i + 1])
             shuffled.indices[part] = rows.indices[part][::-1]
             shuffled.data[part] = rows.data[part][::-1]
@@ -132,18 +133,22 @@ def test_products_against_exact_sums(seed, n_rows, n_features, n_outputs, dtype,
     X = rng.normal(size=(n_rows, n_features)).astype(dtype)
     coef = rng.normal(size=(n_outputs, n_features))
     intercept = rng.normal(size=n_outputs)
-    centre = rng.normal(size=n_features) if centred else None
-    told = apply_line(X, coef, intercept, centre=centre)
-    off = X.astype(np.float64) - (0.0 if centre is None else centre)
-    terms = off[:, None, :] * coef
+    center = rng.normal(size=n_features) if centred else None
+    model = LinearModel(coef, intercept, Numbers(flat=False), center)
+    scores = model.raw_scores(X)
+    differences = X.astype(np.float64) - (0.0 if center is None else center)
+    terms = differences[:, None, :] * coef
     expected = [
         [math.fsum([*line, b]) for line, b in zip(row, intercept, strict=True)] for row in terms
     ]
     size = np.abs(terms).sum(axis=2) + np.abs(intercept)
-    assert (np.abs(told - expected) <= 1e-15 * (n_features + 2) * size).all()
-    np.testing.assert_array_equal(apply_line(X.T.copy().T, coef, intercept, 3, centre), told)
-    if not centred:
-        np.testing.assert_array_equal(apply_line(sp.csr_array(X), coef, intercept), told)
+    assert (np.abs(scores - expected) <= 1e-15 * (n_features + 2) * size).all()
+    np.testing.assert_array_equal(model.raw_scores(X.T.copy().T, n_jobs=3), scores)
+    sparse = model.raw_scores(sp.csr_array(X))
+    if centred:
+        np.testing.assert_allclose(sparse, scores, rtol=1e-10, atol=1e-12)
+    else:
+        np.testing.assert_array_equal(sparse, scores)
 
 
 def test_types_of_predictions():
@@ -154,7 +159,7 @@ def test_types_of_predictions():
     assert wide.predict(X.astype(np.int8)).dtype == np.float64
     assert narrow.predict(X.astype(np.float32)).dtype == np.float32
     assert narrow.predict(X).dtype == np.float64
-    # The same numbers, however they are written.
+    # The type of the rows does not change predictions.
     np.testing.assert_array_equal(wide.predict(X.astype(np.float32)), wide.predict(X))
     np.testing.assert_array_equal(wide.predict(X.astype(np.int64)), wide.predict(X))
 

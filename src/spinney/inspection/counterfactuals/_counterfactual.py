@@ -20,7 +20,7 @@ from spinney.inspection._tree_sums import StoredSum, read_tree_sum
 from spinney.inspection.counterfactuals._leaf_boxes import LeafBoxes, find_cuts
 from spinney.inspection.counterfactuals._nearest_flip import Goal, NearestFlip, Point
 from spinney.inspection.table_view import TableView
-from spinney.models import form as _form
+from spinney.models import outcomes as _outcomes
 
 __all__ = ["Counterfactual", "counterfactual"]
 
@@ -309,10 +309,10 @@ class _Problem:
 
     def _score_for(self, value: float) -> float:
         """Return the score for which the model predicts this value."""
-        if isinstance(self._outcome, _form.Numbers):
+        if isinstance(self._outcome, _outcomes.Numbers):
             return value * self._outcome.divisor
         with np.errstate(divide="ignore", invalid="ignore"):
-            score = logit(value) if isinstance(self._outcome, _form.Logistic) else np.log(value)
+            score = logit(value) if isinstance(self._outcome, _outcomes.Logistic) else np.log(value)
         if np.isnan(score):
             raise ValueError(
                 f"at_least, at_most: expected values that the model can predict, got {value}"

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from spinney.export.linear_models import read_linear
 from spinney.inspection.shap.trees import ShapResult
-from spinney.models.form import LargestScore, Numbers, Sides, Softmax, TwoClasses
+from spinney.models.outcomes import LargestScore, Numbers, Sides, Softmax, TwoClasses
 
 __all__ = ["explain_linear"]
 
@@ -20,7 +19,8 @@ def explain_linear(model: Any, X: Any, background: Any, *, interactions: bool) -
     Columns are treated as independent: a column outside the coalition is at the background's mean,
     and there are no interactions.
     """
-    scores, outcome = read_linear(model)
+    scores = model.fitted_model()
+    outcome = scores.outcome
     rows = _read(model, X)
     mean = _read(model, background).mean(axis=0)
     values = (rows - mean)[:, :, np.newaxis] * scores.coef.T

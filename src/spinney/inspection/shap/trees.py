@@ -16,7 +16,7 @@ from spinney.data.core_table import read_for_core
 from spinney.data.table import schema_of
 from spinney.export.tree_models import read_trees
 from spinney.inspection._tree_sums import StoredSum, read_tree_sum
-from spinney.models import form as _form
+from spinney.models import outcomes as _outcomes
 from spinney.models.form import NotExpressible, TreeScores
 from spinney.models.tree import Tree
 from spinney.tree.base import BaseTree
@@ -114,30 +114,30 @@ def _describe(model: Any, scores: TreeScores, outcome: Any) -> TreeSum:
     """Return a sum over trees with its factor and the names of its outputs."""
     name = type(model).__name__
     classes: Any = getattr(outcome, "classes", None)
-    if isinstance(outcome, _form.WeightedMedian):
+    if isinstance(outcome, _outcomes.WeightedMedian):
         raise NotExpressible(f"{name} predicts a median of its trees, which is not a sum over them")
-    if isinstance(outcome, _form.Numbers):
+    if isinstance(outcome, _outcomes.Numbers):
         return TreeSum(scores, 1 / outcome.divisor, "prediction", _numbered(scores))
-    if isinstance(outcome, _form.Exponential):
+    if isinstance(outcome, _outcomes.Exponential):
         return TreeSum(scores, 1.0, "logarithm of the prediction", _numbered(scores))
-    if isinstance(outcome, _form.Logistic):
+    if isinstance(outcome, _outcomes.Logistic):
         return TreeSum(scores, 1.0, "log-odds", _numbered(scores))
-    if isinstance(outcome, _form.SortedQuantiles):
+    if isinstance(outcome, _outcomes.SortedQuantiles):
         return TreeSum(scores, 1.0, "quantiles before they are sorted", _numbered(scores))
-    if isinstance(outcome, _form.Isolation):
+    if isinstance(outcome, _outcomes.Isolation):
         return TreeSum(scores, 1 / len(scores.trees), "mean length of the path", None)
-    if isinstance(outcome, _form.TwoClasses):
+    if isinstance(outcome, _outcomes.TwoClasses):
         return TreeSum(scores, outcome.factor, f"log-odds of {classes[1]}", None)
-    if isinstance(outcome, _form.Softmax):
+    if isinstance(outcome, _outcomes.Softmax):
         return TreeSum(scores, 1.0, "score before softmax", _names(classes))
-    if isinstance(outcome, _form.Shares):
+    if isinstance(outcome, _outcomes.Shares):
         return TreeSum(scores, 1 / outcome.divisor, "probability", _names(classes))
-    if isinstance(outcome, _form.SeveralShares):
+    if isinstance(outcome, _outcomes.SeveralShares):
         names = [f"{k}: {c}" for k, some in enumerate(outcome.classes) for c in some]
         return TreeSum(scores, 1 / outcome.divisor, "probability", names)
-    if isinstance(outcome, _form.BoostedVotes):
+    if isinstance(outcome, _outcomes.BoostedVotes):
         return TreeSum(scores, 1 / outcome.total, "share of the votes", _names(classes))
-    if isinstance(outcome, _form.OneClass):
+    if isinstance(outcome, _outcomes.OneClass):
         return TreeSum(scores, 1.0, "score of the only class", None)
     raise NotExpressible(f"{name} is not a sum over trees")
 
