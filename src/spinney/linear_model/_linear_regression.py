@@ -12,7 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.linear_model import LinearRegression as _SklearnLinearRegression
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from spinney.linear_model._errors import LinearErrors, LinearIntervals, measure_errors
+from spinney.linear_model._leave_one_out import LinearErrors, LinearIntervals, measure_errors
 from spinney.linear_model._extreme_values import (
     check_coefficients,
     normalize_extreme_weights,

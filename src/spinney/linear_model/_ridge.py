@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from spinney import _core
-from spinney.linear_model._errors import LinearErrors, LinearIntervals, measure_errors
+from spinney.linear_model._leave_one_out import LinearErrors, LinearIntervals, measure_errors
 from spinney.linear_model._extreme_values import (
     check_coefficients,
     explain_overflow,

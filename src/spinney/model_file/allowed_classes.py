@@ -50,7 +50,7 @@ _PARTS = {
     "spinney.ensemble.Constant": "spinney.adaboost.anyboost",
     "spinney.ensemble.ForestStore": "spinney.models.forest_store",
     "spinney.ensemble.Statistic": "spinney.boosting._target_statistics",
-    "spinney.linear_model.LinearErrors": "spinney.linear_model._errors",
+    "spinney.linear_model.LinearErrors": "spinney.linear_model._leave_one_out",
     "spinney.linear_model.Solution": "spinney.linear_model._least_squares",
     "spinney.linear_model.Summary": "spinney.linear_model._summary",
     "spinney.models.BoostedTrees": "spinney.models.boosted_trees",
