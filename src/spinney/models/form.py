@@ -24,7 +24,6 @@ __all__ = [
     "LargestScore",
     "LinearScores",
     "Logistic",
-    "NeighborScores",
     "NotExpressible",
     "Numbers",
     "OneClass",
@@ -118,28 +117,6 @@ class PolynomialScores:
             columns = np.flatnonzero(powers)
             out[term, : len(columns)] = powers[columns] * n_features + columns
         return out
-
-
-@dataclass(frozen=True)
-class NeighborScores:
-    """Scores that are weighted means over the k nearest rows in Euclidean distance.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        The training rows.
-    values : ndarray of shape (n_rows, n_scores)
-        Class indicators, or targets, of these rows.
-    k : int
-        Number of neighbours.
-    by_distance : bool
-        Whether a neighbour's weight is 1 / distance; otherwise all weights are equal.
-    """
-
-    rows: Floats
-    values: Floats
-    k: int
-    by_distance: bool
 
 
 # -------------------------------------------------------------------------------------- outcomes

@@ -13,9 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.conformal.group_limits import RowCategories, categories_of
 from spinney.conformal.mixins import HeldOut, SetMixin, subsample_rows
 from spinney.data.table import read_table
+from spinney.models.form import SeveralShares, Shares
+from spinney.models.neighbor_rows import NeighborModel
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._search import (
-    KNeighborSearch,
+    KNeighborPredictor,
     RadiusNeighborSearch,
     extend_constraints,
     flatten,
@@ -26,7 +28,7 @@ __all__ = ["KNeighborsClassifier", "RadiusNeighborsClassifier"]
 
 
 class KNeighborsClassifier(  # type: ignore[misc]
-    SetMixin, KNeighborSearch, neighbors.KNeighborsClassifier
+    SetMixin, KNeighborPredictor, neighbors.KNeighborsClassifier
 ):
     """The class that most of the k nearest rows have.
 
@@ -124,13 +126,46 @@ class KNeighborsClassifier(  # type: ignore[misc]
         shares = [votes / votes.sum(axis=1, keepdims=True) for votes in self._votes(X)]
         return shares if self.outputs_2d_ else shares[0]
 
+    def fitted_model(self) -> NeighborModel:
+        """Return the fitted model as a value, without scikit-learn's API.
+
+        Returns
+        -------
+        NeighborModel
+            The training rows and their class indicators, one column for each class of each output.
+            Its scores are the shares of the classes.
+
+        Raises
+        ------
+        NotExpressible
+            The metric is not Euclidean, `weights` is a function or a kernel, the index is
+            approximate, or there are fewer rows than `n_neighbors`.
+        """
+        rows = self._expressible_rows()
+        codes = np.asarray(self._y)
+        outcome: SeveralShares | Shares
+        if self.outputs_2d_:
+            indicators = [np.eye(len(c))[codes[:, k]] for k, c in enumerate(self.classes_)]
+            values = np.concatenate(indicators, axis=1)
+            outcome = SeveralShares(self.classes_, divisor=1.0)
+        else:
+            values = np.eye(len(self.classes_))[codes]
+            outcome = Shares(self.classes_, divisor=1.0)
+        return NeighborModel(
+            rows,
+            values,
+            k=int(self.n_neighbors),
+            by_distance=self.weights == "distance",
+            outcome=outcome,
+        )
+
     def _held_out_rows(self) -> HeldOut:
         if vars(self).get("_held_out") is None:
             if self.outputs_2d_:
                 raise ValueError("predict_set: expected a model of one output, got several")
             # Each row by the others: asked for when it is first needed, as it costs many queries.
             rows: Any = subsample_rows(len(self._y))
-            if len(self._y) > int(self.n_neighbors or 1):
+            if len(self._y) > int(self.n_neighbors):
                 shares = np.asarray(self.predict_proba(None))[rows]
             else:  # there are too few others to ask
                 rows, shares = slice(0), np.empty((0, len(self.classes_)))

@@ -12,9 +12,11 @@ from sklearn import neighbors
 from spinney.conformal.group_scale import learn_group_scale
 from spinney.conformal.mixins import HeldOut, IntervalMixin, subsample_rows
 from spinney.data.table import read_table
+from spinney.models.form import Numbers
+from spinney.models.neighbor_rows import NeighborModel
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._search import (
-    KNeighborSearch,
+    KNeighborPredictor,
     RadiusNeighborSearch,
     extend_constraints,
     flatten,
@@ -27,7 +29,7 @@ _PRIOR_ROWS = 5  # what the usual error counts beside the neighbours' variance
 
 
 class KNeighborsRegressor(  # type: ignore[misc]
-    IntervalMixin, KNeighborSearch, neighbors.KNeighborsRegressor
+    IntervalMixin, KNeighborPredictor, neighbors.KNeighborsRegressor
 ):
     """The mean of the targets of the k nearest rows.
 
@@ -105,6 +107,30 @@ class KNeighborsRegressor(  # type: ignore[misc]
         out = _mean_of(targets, weights)
         return out.ravel() if self._y.ndim == 1 else out
 
+    def fitted_model(self) -> NeighborModel:
+        """Return the fitted model as a value, without scikit-learn's API.
+
+        Returns
+        -------
+        NeighborModel
+            The training rows and their targets, one column for each output.
+
+        Raises
+        ------
+        NotExpressible
+            The metric is not Euclidean, `weights` is a function or a kernel, the index is
+            approximate, or there are fewer rows than `n_neighbors`.
+        """
+        rows = self._expressible_rows()
+        targets = np.asarray(self._y)
+        return NeighborModel(
+            rows,
+            targets.reshape(len(targets), -1).astype(np.float64),
+            k=int(self.n_neighbors),
+            by_distance=self.weights == "distance",
+            outcome=Numbers(flat=targets.ndim == 1),
+        )
+
     def _near(self, X: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
         """Targets of the neighbours, (n_queries, k, n_outputs), and their weights."""
         distances, rows = self.kneighbors(X)
@@ -147,7 +173,7 @@ class KNeighborsRegressor(  # type: ignore[misc]
 
     def _by_the_others(self) -> tuple[Any, Any]:
         """Return the same of each row of fit; of none, if there are too few others to ask."""
-        if len(self._y) <= int(self.n_neighbors or 1):
+        if len(self._y) <= int(self.n_neighbors):
             none = np.empty((0, self._y[:1].size))
             return none, none
         return self._mean_and_variance(None)
@@ -159,7 +185,7 @@ class KNeighborsRegressor(  # type: ignore[misc]
 
     def _scale(self, variance: Any) -> Any:
         """Size of the errors: few neighbours say little of it, so the usual one counts as well."""
-        k = float(min(int(self.n_neighbors or 1), len(self._y)))
+        k = float(min(int(self.n_neighbors), len(self._y)))
         square = (k * variance + _PRIOR_ROWS * self._usual_square) / (k + _PRIOR_ROWS)
         return np.sqrt(square) + np.finfo(np.float64).tiny
 

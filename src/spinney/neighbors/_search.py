@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spinney.data.strings import read_strings
+from spinney.models.form import NotExpressible
 from spinney.models.methods import ModelMethods
 from spinney.neighbors._algorithm import choose_algorithm, intrinsic_dimension
 from spinney.neighbors._gower import GowerIndex
@@ -31,7 +32,13 @@ from spinney.neighbors._strings import StringIndex, StringRows
 from spinney.neighbors._weights import WEIGHTS
 from spinney.runtime.threads import effective_n_jobs
 
-__all__ = ["KNeighborSearch", "RadiusNeighborSearch", "extend_constraints", "flatten"]
+__all__ = [
+    "KNeighborPredictor",
+    "KNeighborSearch",
+    "RadiusNeighborSearch",
+    "extend_constraints",
+    "flatten",
+]
 
 
 def extend_constraints(theirs: dict[str, Any]) -> dict[str, Any]:
@@ -328,6 +335,30 @@ class KNeighborSearch(NeighborSearch):
             distances = distances[is_other].reshape(n_queries, k)
             rows = rows[is_other].reshape(n_queries, k)
         return (distances, rows) if return_distance else rows
+
+
+class KNeighborPredictor(KNeighborSearch):
+    """Base class of the predictors from the k nearest rows."""
+
+    n_neighbors: int
+    weights: Any
+
+    def _expressible_rows(self) -> NDArray[np.float64]:
+        """Return the training rows, dense; raise `NotExpressible` if these are not the model."""
+        check_is_fitted(self)
+        if self.effective_metric_ not in ("euclidean", "l2"):
+            raise NotExpressible(f"its metric is {self.effective_metric_!r}, expected 'euclidean'")
+        if self.weights not in (None, "uniform", "distance"):
+            raise NotExpressible(f"weights={self.weights!r}, expected 'uniform' or 'distance'")
+        if self._fit_method == "hnsw":
+            raise NotExpressible("algorithm='hnsw' is approximate, expected an exact algorithm")
+        rows = self._fit_X
+        rows = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+        if self.n_neighbors > rows.shape[0]:
+            raise NotExpressible(
+                f"n_neighbors={self.n_neighbors} is more than the {rows.shape[0]} training rows"
+            )
+        return np.asarray(rows, dtype=np.float64)
 
 
 class RadiusNeighborSearch(NeighborSearch):
