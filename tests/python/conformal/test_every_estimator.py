@@ -249,7 +249,7 @@ def test_places_without_rows_may_hold_anything() -> None:
         np.testing.assert_array_equal(ends[:5], [[-np.inf, np.inf]] * 5)
         assert np.isfinite(ends[5:]).all()
     alone = RadiusNeighborsRegressor(1e-9).fit(X, y)
-    with pytest.raises(ValueError, match="no row has another within the radius"):
+    with pytest.raises(ValueError, match="no training row has a neighbour within the radius"):
         alone.predict_interval(X)
     model = RadiusNeighborsClassifier(1.0, outlier_label=7).fit(X, classes)
     with warnings.catch_warnings():
