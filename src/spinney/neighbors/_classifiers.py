@@ -198,9 +198,10 @@ class KNeighborsClassifier(  # type: ignore[misc]
         distances, rows = self.kneighbors(X)
         weights = weigh(self.weights, distances)
         if weights is not None and (weights == 0).all(axis=1).any():
+            # The texts of errors that scikit-learn raises too are the same.
             raise ValueError(
-                "weights: expected a positive weight for at least one neighbor of each query, got "
-                "only zero weights for some queries; change the function"
+                "All neighbors of some sample is getting zero weights. Please modify 'weights' to "
+                "avoid this case if you are using a user-defined function."
             )
         query = np.repeat(np.arange(len(rows)), rows.shape[1])
         flat = None if weights is None else weights.ravel()
@@ -317,8 +318,9 @@ class RadiusNeighborsClassifier(  # type: ignore[misc]
         shares, is_alone = self._shares(X)
         if is_alone.any() and self.outlier_label_ is None:
             raise ValueError(
-                f"No neighbors found for test samples {np.flatnonzero(is_alone)!r}; use a larger "
-                "radius, set outlier_label, or remove these rows"
+                f"No neighbors found for test samples {np.flatnonzero(is_alone)!r}, you can try "
+                "using larger radius, giving a label for outliers, or considering removing them "
+                "from your dataset."
             )
         return shares if self.outputs_2d_ else shares[0]
 
@@ -359,8 +361,8 @@ class RadiusNeighborsClassifier(  # type: ignore[misc]
                 votes[np.ix_(is_alone, is_label)] = 1
                 if not is_label.any():
                     warnings.warn(
-                        f"Outlier label {self.outlier_label_[k]} is not in training classes: the "
-                        "class probabilities of outliers are 0",
+                        f"Outlier label {self.outlier_label_[k]} is not in training classes. All "
+                        "class probabilities of outliers will be assigned with 0.",
                         stacklevel=3,
                     )
             total = votes.sum(axis=1, keepdims=True)

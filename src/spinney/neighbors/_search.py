@@ -25,7 +25,7 @@ from spinney.neighbors._index import TREES, Index, from_tree, make_index
 from spinney.neighbors._metrics import (
     METRICS,
     MIXED,
-    learn_params,
+    estimate_params,
     violates_triangle_inequality,
 )
 from spinney.neighbors._strings import StringIndex, StringRows
@@ -152,7 +152,7 @@ class NeighborSearch(ModelMethods):
 
     def _index_vectors(self, X: Any) -> None:
         metric = self.effective_metric_
-        params = learn_params(metric, self.effective_metric_params_, X)
+        params = estimate_params(metric, self.effective_metric_params_, X)
         self.effective_metric_params_ = params
         if sp.issparse(X):
             if self.algorithm not in ("auto", "brute"):

@@ -496,7 +496,7 @@ def test_the_distance_of_a_kernel():
     search = NearestNeighbors(n_neighbors=4, metric="kernel", metric_params={"kernel": "linear"})
     far, _ = nearest(cdist(queries, X), 4)
     np.testing.assert_allclose(search.fit(X).kneighbors(queries)[0], far, atol=1e-7)
-    with pytest.raises(ValueError, match="'kernel' needs a kernel"):
+    with pytest.raises(ValueError, match="expected the key 'kernel'"):
         NearestNeighbors(metric="kernel").fit(X).kneighbors(queries)
 
 
