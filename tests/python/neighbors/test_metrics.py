@@ -116,7 +116,7 @@ def test_every_metric_by_every_algorithm(metric, algorithm, kind):
         "hnsw": {"euclidean", "l2", "minkowski", "cosine"},
     }.get(algorithm) or VALID_METRICS[algorithm]
     if metric not in known:
-        with pytest.raises(ValueError, match=r"not valid|'hnsw' takes dense rows"):
+        with pytest.raises(ValueError, match=r"not valid|'hnsw': expected dense rows"):
             search.fit(X)
         return
     found = found_matrix(search.fit(X), queries, N)
