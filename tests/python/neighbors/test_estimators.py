@@ -682,9 +682,9 @@ def test_gower_parameters():
     np.testing.assert_allclose(by_spread.kneighbors([[7.0, 0.0]])[0], [[expected]])
     for params, text in (
         ({"scale": "inch"}, "scale 'range' or 'std'"),
-        ({"weights": [1.0]}, "expected 2 weights"),
+        ({"weights": [1.0]}, "expected weights of shape"),
         ({"weights": [0.0, 0.0]}, "at least one positive weight"),
-        ({"weights": [1.0, -1.0]}, "at least 0"),
+        ({"weights": [1.0, -1.0]}, "weights >= 0"),
         ({"weigths": [1.0, 1.0]}, "weigths"),
     ):
         with pytest.raises(ValueError, match=text):

@@ -164,7 +164,7 @@ def test_add_after_query(data):
     assert np.mean(ids[:, 0] == expected) > 0.99
     with pytest.raises(ValueError, match="in use"):
         index.add(base[:1], ids=[10_001])
-    with pytest.raises(ValueError, match="several"):
+    with pytest.raises(ValueError, match="distinct ids"):
         index.add(base[:2], ids=[7_000, 7_000])
     with pytest.raises(ValueError, match="ids"):
         index.add(base[:2], ids=[7_000])
