@@ -772,7 +772,7 @@ def test_a_graph_finds_nearly_all():
         np.testing.assert_allclose(nearly[same], far[same], rtol=1e-12)
     model = KNeighborsClassifier(algorithm="hnsw").fit(X, y)
     assert model.score(Q, Q[:, 0] > 0) > 0.85
-    with pytest.raises(ValueError, match="for those within a radius"):
+    with pytest.raises(ValueError, match="use 'brute' or a tree for a radius"):
         NearestNeighbors(algorithm="hnsw").fit(X).radius_neighbors(Q)
 
 

@@ -354,7 +354,7 @@ def test_bad_parameters_of_balls():
         BallTree(X, metric="mahalanobis", VI=-np.eye(3))
     with pytest.raises(ValueError, match="X: expected 2 columns for haversine"):
         BallTree(X, metric="haversine")
-    with pytest.raises(ValueError, match="the metric .euclidean. does not have the parameters"):
+    with pytest.raises(ValueError, match="does not have the parameters"):
         BallTree(X, metric="euclidean", V=1)
     with pytest.raises(ZeroDivisionError):
         BallTree(X, metric=lambda a, b: 1 / 0)

@@ -173,7 +173,7 @@ def test_sparse_and_dense_searches_agree(monkeypatch):
     values, _, _ = twin(X, y, places, model)
     np.testing.assert_allclose(model.predict(places), values, rtol=1e-8)
     whole = model.predict(X)
-    monkeypatch.setattr(neighborhoods, "MOST_PAIRS", 100)
+    monkeypatch.setattr(neighborhoods, "_BLOCK_SIZE", 100)
     np.testing.assert_array_equal(model.predict(X), whole)
 
 
@@ -181,7 +181,7 @@ def test_blocks_do_not_matter(monkeypatch):
     X, y, places = wavy(200, 2)
     models = [LocalRegression(n_neighbors=20), LocalRegression(bandwidth=5.0, kernel="gaussian")]
     whole = [model.fit(X, y).predict(places) for model in models]
-    monkeypatch.setattr(neighborhoods, "MOST_PAIRS", 50)
+    monkeypatch.setattr(neighborhoods, "_BLOCK_SIZE", 50)
     for model, before in zip(models, whole, strict=True):
         np.testing.assert_array_equal(model.predict(places), before)
 
@@ -704,7 +704,7 @@ def test_answers_are_finite_and_move_along(table, width, kernel, degree, ridge):
     order = np.random.default_rng(0).permutation(len(X))
     tolerance = {"rtol": 1e-6, "atol": 1e-6}
     again = clone(model).fit(X[order], y[order]).predict(places)
-    alone = model._answer(places).alone  # of rows equally near, which one answers is open
+    alone = model._fit_locally(places).is_isolated  # of rows equally near, which one answers is open
     np.testing.assert_allclose(again[~alone], values[~alone], **tolerance)
     shifted = clone(model).fit(X + 8, y).predict(places + 8)
     np.testing.assert_allclose(shifted[~alone], values[~alone], **tolerance)
@@ -720,7 +720,7 @@ def test_weights_are_repeated_rows_in_any_table(table, width, degree, data):
     weights[0] = 1
     one = LocalRegression(degree, **width).fit(X, y, weights)
     many = LocalRegression(degree, **width).fit(np.repeat(X, weights, axis=0), y.repeat(weights))
-    alone = one._answer(places).alone
+    alone = one._fit_locally(places).is_isolated
     np.testing.assert_allclose(
         one.predict(places)[~alone], many.predict(places)[~alone], rtol=1e-6, atol=1e-6
     )
