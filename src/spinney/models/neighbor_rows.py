@@ -1,4 +1,4 @@
-"""A fitted nearest-neighbours model as a value: training rows, their values and a rule."""
+"""Fitted nearest-neighbour models as values: training rows and their values."""
 
 from __future__ import annotations
 

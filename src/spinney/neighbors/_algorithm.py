@@ -33,7 +33,7 @@ def choose_algorithm(
     n_queries: int | None = None,
     dimension: float | None = None,
 ) -> str:
-    """Return "kd_tree", "ball_tree" or "brute", whichever has the lowest expected cost.
+    """Return the cheapest algorithm: "kd_tree", "ball_tree" or "brute".
 
     Brute force computes the distances to all rows. A tree searches the leaves that intersect the
     ball around the query. For evenly spread rows these are about
@@ -83,7 +83,7 @@ def choose_algorithm(
     return trees[0] if tree < brute else "brute"
 
 
-_SAMPLE = (200, 2_000)  # queries and rows of the estimate of the dimension
+_DIMENSION_SAMPLE = (200, 2_000)  # queries and rows of the estimate of the dimension
 _N_NEAREST = 10  # neighbours of each query
 
 
@@ -107,8 +107,8 @@ def intrinsic_dimension(X: Any) -> float:
     n_rows, n_features = X.shape
     if n_rows <= 2 * _N_NEAREST or n_features < 2:
         return float(max(1, n_features))
-    rows = X[:: max(1, n_rows // _SAMPLE[1])][: _SAMPLE[1]]
-    queries = rows[:: max(1, len(rows) // _SAMPLE[0])][: _SAMPLE[0]]
+    rows = X[:: max(1, n_rows // _DIMENSION_SAMPLE[1])][: _DIMENSION_SAMPLE[1]]
+    queries = rows[:: max(1, len(rows) // _DIMENSION_SAMPLE[0])][: _DIMENSION_SAMPLE[0]]
     nearest = np.partition(cdist(queries, rows), _N_NEAREST, axis=1)[:, : _N_NEAREST + 1]
     nearest = np.sort(nearest, axis=1)[:, 1:]  # the first is the row itself
     logs = np.log(np.maximum(nearest, np.finfo(np.float64).tiny))

@@ -29,7 +29,9 @@ _OTHER_METRICS = (
 
 
 class BallTree(TreeIndex):
-    """Search exact nearest neighbours for any metric, with scikit-learn's BallTree API.
+    """Search exact nearest neighbours for any metric.
+
+    The methods are those of scikit-learn's BallTree.
 
     A node stores a centre row and the radius of the ball that contains its rows. The distance must
     be a metric: symmetric, zero for equal rows only, and with the triangle inequality.

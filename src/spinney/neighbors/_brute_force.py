@@ -16,7 +16,7 @@ from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["BruteForce"]
 
-_NAMES = {
+_CANONICAL_NAMES = {
     "l2": "euclidean",
     "manhattan": "cityblock",
     "l1": "cityblock",
@@ -83,7 +83,9 @@ class BruteForce:
         # Rows in single precision take half the memory, and their distances are exact, too.
         self.data = check_array(X, dtype=(np.float64, np.float32), order="C", input_name="X")
         self.leaf_size, self.n_jobs = leaf_size, n_jobs
-        self.metric: Any = _NAMES.get(metric, metric) if isinstance(metric, str) else metric
+        self.metric: Any = (
+            _CANONICAL_NAMES.get(metric, metric) if isinstance(metric, str) else metric
+        )
         self.metric_params = dict(metric_params)
         if self.metric == "minkowski":
             p = float(self.metric_params.get("p", 2.0))
@@ -95,6 +97,7 @@ class BruteForce:
             self._prepare()
 
     def _prepare(self) -> None:
+        """Center the rows, and compute half of their squared lengths."""
         n_rows, n_features = self.data.shape
         # Any point near the middle suffices, so large tables use the mean of a sample.
         step = max(1, n_rows // _CENTRE_SAMPLE)
@@ -169,6 +172,7 @@ class BruteForce:
         return (distances, rows) if return_distance else rows
 
     def _by_products(self, queries: Any, k: int, n_threads: int) -> tuple[Any, Any]:
+        """Find neighbours in Euclidean distance; matrix products select the candidates."""
         n_rows, d = self.data.shape
         centred = queries - self._centre
         lengths = np.sqrt(np.einsum("ij,ij->i", centred, centred))
@@ -249,7 +253,7 @@ class BruteForce:
 
 
 def _nearest(distances: Any, k: int) -> tuple[Any, Any]:
-    """Return the k smallest values of each row of a matrix, and their columns, both sorted.
+    """Return the k smallest values of each row, sorted, and their columns.
 
     If values are equal, the first column is selected.
     """

@@ -193,7 +193,7 @@ class KNeighborsClassifier(  # type: ignore[misc]
         return categories_of(read_table(self, X, index.schema), index.schema)
 
     def _votes(self, X: Any) -> list[NDArray[Any]]:
-        """Return the summed weights of the neighbours, (n_queries, n_classes) for each output."""
+        """Return for each output the summed weights, (n_queries, n_classes)."""
         check_is_fitted(self, "_fit_method")
         distances, rows = self.kneighbors(X)
         weights = weigh(self.weights, distances)

@@ -83,7 +83,7 @@ class GowerIndex(BlockIndex):
         self.schema: Schema = schema
         self.n_rows = table.n_rows
         column_weights = _check_column_weights(weights, table.n_features)
-        columns = [_column_of(table, j) for j in range(table.n_features)]
+        columns = [_table_column(table, j) for j in range(table.n_features)]
         # A constant numeric column has no range. It becomes a category: equal or not equal.
         self.exponents = np.zeros(table.n_features, dtype=np.int64)
         self.constants: dict[int, float] = {}
@@ -120,9 +120,9 @@ class GowerIndex(BlockIndex):
         numbers = np.empty((len(self.numbers), table.n_rows))
         codes = np.empty((len(self.codes), table.n_rows), dtype=np.int32)
         for number, j in zip(numbers, self.numbers.tolist(), strict=True):
-            number[:] = np.ldexp(_column_of(table, j).astype(np.float64), -self.exponents[j])
+            number[:] = np.ldexp(_table_column(table, j).astype(np.float64), -self.exponents[j])
         for code, j in zip(codes, self.codes.tolist(), strict=True):
-            column = _column_of(table, j)
+            column = _table_column(table, j)
             if j in self.constants:
                 is_same = column == self.constants[j]
                 code[:] = np.where(np.isnan(column), -1, np.where(is_same, 0, _UNSEEN))
@@ -153,7 +153,7 @@ class GowerIndex(BlockIndex):
         return distances, rows
 
 
-def _column_of(table: Table, j: int) -> Array:
+def _table_column(table: Table, j: int) -> Array:
     if table.columns is not None:
         return table.columns[j]
     assert table.matrix is not None

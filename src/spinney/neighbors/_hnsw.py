@@ -22,7 +22,7 @@ from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["HNSW"]
 
-_METRICS = ("euclidean", "cosine", "inner_product")
+_HNSW_METRICS = ("euclidean", "cosine", "inner_product")
 _DEFAULT_EF = 64
 _MAX_HELD_OUT = 500  # rows that are added to the graph after it was tuned on them
 _MIN_HELD_OUT = 20  # with fewer rows the recall is uncertain, and the search is exact instead
@@ -411,8 +411,10 @@ class HNSW(ModelMethods, BaseEstimator):
             self._index = self._index_of(arrays)
 
     def _check_parameters(self) -> None:
-        if self.metric not in _METRICS:
-            raise ValueError(f"metric must be one of {', '.join(_METRICS)}, got {self.metric!r}")
+        if self.metric not in _HNSW_METRICS:
+            raise ValueError(
+                f"metric must be one of {', '.join(_HNSW_METRICS)}, got {self.metric!r}"
+            )
         if self.codes not in (None, "uint8"):
             raise ValueError(f"codes must be None or 'uint8', got {self.codes!r}")
         if self.codes is not None and self.metric == "inner_product":
@@ -456,6 +458,7 @@ class HNSW(ModelMethods, BaseEstimator):
         return _core.Hnsw.from_state(self.n_features_in_, **self._options(), **arrays)
 
     def _start(self) -> None:
+        """Create an empty index."""
         self._index = self._new_index()
         self._ids = np.empty(0, dtype=np.int32)
         self._lookup = None

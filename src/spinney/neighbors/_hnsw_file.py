@@ -15,7 +15,7 @@ __all__ = ["read_index", "write_index"]
 
 _FORMAT = "spinney.hnsw"
 _VERSION = 1
-_ARRAYS = {
+_ARRAY_TYPES = {
     "vectors": np.float32,
     "links": np.uint32,
     "post_slots": np.uint32,
@@ -29,11 +29,11 @@ _SCALARS = ("code_scale", "top", "ground")
 
 
 def write_index(path: Path, state: dict[str, Any], metadata: dict[str, Any]) -> None:
-    """Write the state of a graph and its metadata to a file, which is replaced atomically."""
+    """Write the state of a graph and its metadata to a file, atomically."""
     # Imported here because `spinney.model_file` is a higher layer.
     from spinney.model_file.container import container_chunks
 
-    arrays = {name: state[name] for name in _ARRAYS if name in state}
+    arrays = {name: state[name] for name in _ARRAY_TYPES if name in state}
     arrays["ids"] = metadata["ids"]
     values = {name: value for name, value in metadata.items() if name != "ids"}
     values.update({name: state[name] for name in _SCALARS})
@@ -57,12 +57,12 @@ def read_index(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise ValueError(f"{path}: expected an HNSW index, got the format {head.get('format')!r}")
     if head.get("version") != str(_VERSION):
         raise ValueError(f"{path}: expected version {_VERSION}, got {head.get('version')!r}")
-    if set(arrays) != set(_ARRAYS):
+    if set(arrays) != set(_ARRAY_TYPES):
         raise ValueError(
-            f"{path}: expected the arrays {', '.join(sorted(_ARRAYS))}, got "
+            f"{path}: expected the arrays {', '.join(sorted(_ARRAY_TYPES))}, got "
             f"{', '.join(sorted(arrays))}"
         )
-    for name, dtype in _ARRAYS.items():
+    for name, dtype in _ARRAY_TYPES.items():
         array = arrays[name]
         if array.dtype != dtype or array.ndim != 1:
             raise ValueError(

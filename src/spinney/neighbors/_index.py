@@ -1,4 +1,4 @@
-"""Indexes of the estimators: brute force, graphs, and the trees of Spinney and scikit-learn.
+"""Indexes of the estimators: brute force, graphs and trees.
 
 Every index has two methods. `query` returns the k nearest rows and their distances, in ascending
 order; if distances are equal, the smaller row number is first. `query_radius` returns all rows
@@ -29,7 +29,7 @@ from spinney.neighbors._metrics import VectorDistances
 __all__ = ["TREES", "BlockIndex", "Index", "from_tree", "make_index"]
 
 Floats = NDArray[np.float64]
-RowNumbers = NDArray[np.int64]
+RowIndices = NDArray[np.int64]
 Ragged = NDArray[Any]  # an object array of arrays
 
 _BLOCK_SIZE = 2**21  # distances that are in memory at a time
@@ -48,14 +48,14 @@ class Index(ABC):
     n_rows: int
 
     @abstractmethod
-    def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, RowNumbers]:
+    def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, RowIndices]:
         """Find the k nearest rows of each query."""
 
     @abstractmethod
     def query_radius(
         self, X: Any, radius: Any, n_threads: int, sort_results: bool
     ) -> tuple[Ragged, Ragged]:
-        """Find all rows within `radius`, a number or an array with one radius for each query."""
+        """Find all rows within `radius`, which may be an array over the queries."""
 
 
 def make_index(
@@ -89,7 +89,7 @@ def from_tree(tree: Any) -> tuple[str, Any, Index]:
 
 
 def _is_ours(algorithm: str, metric: Any, params: dict[str, Any]) -> bool:
-    """Return whether Spinney's tree supports a metric; scikit-learn's trees support more."""
+    """Return whether Spinney's tree supports a metric."""
     if not isinstance(metric, str):
         return callable(metric) and not isinstance(metric, DistanceMetric)
     if metric == "mahalanobis":  # Spinney's tree needs distances that are 0 for equal rows only
@@ -116,7 +116,7 @@ class BlockIndex(Index):
             block = slice(first, min(n_queries, first + length))
             yield block, self.measure(X[block], n_threads)
 
-    def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, RowNumbers]:
+    def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, RowIndices]:
         distances = np.empty((X.shape[0], k))
         rows = np.empty((X.shape[0], k), dtype=np.int64)
         for block, to_all in self.blocks(X, n_threads):
@@ -147,7 +147,7 @@ class VectorIndex(BlockIndex):
     def measure(self, X: Any, n_threads: int) -> Floats:
         return self.distances(X, self.X)
 
-    def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, RowNumbers]:
+    def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, RowIndices]:
         distances, rows = super().query(X, k, n_threads)
         is_sparse = sp.issparse(X) or sp.issparse(self.X)
         if is_sparse and self.distances.is_named("euclidean", "l2"):
@@ -162,7 +162,7 @@ class VectorIndex(BlockIndex):
 
 
 class GraphIndex(VectorIndex):
-    """An approximate graph index (HNSW), with exact distances to the rows that it finds."""
+    """An approximate graph index (HNSW), with exact distances."""
 
     def __init__(self, X: Any, distances: VectorDistances) -> None:
         if sp.issparse(X) or not distances.is_named("euclidean", "l2", "cosine"):
@@ -174,7 +174,7 @@ class GraphIndex(VectorIndex):
         name = "cosine" if distances.is_named("cosine") else "euclidean"
         self.graph = HNSW(metric=name, target_recall=_TARGET_RECALL).fit(X)
 
-    def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, RowNumbers]:
+    def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, RowIndices]:
         rows = self.graph.query(X, k, return_distance=False, n_jobs=n_threads)
         # The graph's distances are in single precision.
         distances = np.empty(rows.shape)
@@ -204,13 +204,13 @@ class GraphIndex(VectorIndex):
 
 
 class OwnIndex(Index):
-    """One of Spinney's trees, or its brute-force search."""
+    """A Spinney tree, or the brute-force search."""
 
     def __init__(self, tree: Any) -> None:
         self.tree = tree
         self.n_rows = len(tree.data)
 
-    def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, RowNumbers]:
+    def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, RowIndices]:
         queries = X.toarray() if sp.issparse(X) else X
         distances, rows = self.tree.query(queries, k, n_jobs=n_threads)
         return distances, rows
@@ -232,7 +232,7 @@ class _ForeignIndex(Index):
         self.tree = tree
         self.n_rows = len(tree.data)
 
-    def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, RowNumbers]:
+    def query(self, X: Any, k: int, n_threads: int) -> tuple[Floats, RowIndices]:
         n_found = min(k + 1, self.n_rows)
         results = _query_slices(lambda s: self.tree.query(X[s], n_found), X.shape[0], n_threads)
         distances = np.vstack([result[0] for result in results])
@@ -242,7 +242,7 @@ class _ForeignIndex(Index):
             self._break_ties(X, k, distances, rows)
         return distances[:, :k], rows[:, :k]
 
-    def _break_ties(self, X: Any, k: int, distances: Floats, rows: RowNumbers) -> None:
+    def _break_ties(self, X: Any, k: int, distances: Floats, rows: RowIndices) -> None:
         """Select the smallest row numbers if neighbours k and k + 1 have equal distances."""
         tied = np.flatnonzero(distances[:, k] == distances[:, k - 1])
         if len(tied) == 0:
@@ -270,7 +270,7 @@ class _ForeignIndex(Index):
 
 
 def _query_slices(search: Callable[[slice], Any], n_queries: int, n_threads: int) -> list[Any]:
-    """Call `search` for slices of the queries, each of at least 64 queries and in its thread."""
+    """Call `search` for slices of at least 64 queries, each in a thread."""
     n_slices = max(1, min(n_threads, n_queries // 64))
     slices = list(gen_even_slices(n_queries, n_slices))
     if n_slices == 1:
@@ -279,7 +279,7 @@ def _query_slices(search: Callable[[slice], Any], n_queries: int, n_threads: int
         return list(pool.map(search, slices))
 
 
-def _sorted(distances: Floats, rows: RowNumbers) -> tuple[Floats, RowNumbers]:
+def _sorted(distances: Floats, rows: RowIndices) -> tuple[Floats, RowIndices]:
     """Sort neighbours by distance, then by row number."""
     order = np.lexsort((rows, distances), axis=1)
     return np.take_along_axis(distances, order, axis=1), np.take_along_axis(rows, order, axis=1)
@@ -288,7 +288,7 @@ def _sorted(distances: Floats, rows: RowNumbers) -> tuple[Floats, RowNumbers]:
 def _ragged(
     distances: list[NDArray[Any]], rows: list[NDArray[Any]], sort_results: bool
 ) -> tuple[Ragged, Ragged]:
-    """Return object arrays of the distances and rows of all queries; sort if requested."""
+    """Return object arrays of the distances and of the rows of all queries."""
     out = np.empty((2, len(rows)), dtype=object)
     for i, (far, near) in enumerate(zip(distances, rows, strict=True)):
         order = np.lexsort((near, far)) if sort_results else slice(None)

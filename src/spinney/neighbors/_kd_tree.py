@@ -21,7 +21,9 @@ _BLOCK_SIZE = 1 << 22  # distances that are in memory at a time
 
 
 class KDTree(TreeIndex):
-    """Search exact nearest neighbours in few dimensions, with scikit-learn's KDTree API.
+    """Search exact nearest neighbours in few dimensions.
+
+    The methods are those of scikit-learn's KDTree.
 
     A node is split near the median along the widest side of its bounding box. A node whose rows are
     all equal is not split.

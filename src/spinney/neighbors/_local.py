@@ -1,4 +1,4 @@
-"""Local regression: at every point a polynomial, fitted to the nearby training rows."""
+"""Local regression: polynomials fitted to the training rows around each point."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ class BaseLocal(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         """Convert the smoother's values to predictions, both (n_rows, n_outputs)."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Smoother:
+        """Check the data, store the rows with positive weight, and select the width."""
         self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=is_regressor(self))
         targets = self._encode(y)
@@ -139,6 +140,7 @@ class BaseLocal(ModelMethods, BaseEstimator, metaclass=ABCMeta):
             fail("outside", "'nearest' or 'nan'")
 
     def _read_width(self, smoother: Smoother) -> Width:
+        """Convert `n_neighbors` or `bandwidth` to a width; select it for "cv"."""
         kind = "n_neighbors" if self.bandwidth is None else "bandwidth"
         given = getattr(self, kind)
         if isinstance(given, str):
@@ -240,7 +242,7 @@ class LocalRegression(IntervalMixin, RegressorMixin, BaseLocal):
         row has a small weight. Rows with the same distance as the n-th belong to the neighbours;
         farther rows have no weight for any kernel. A float is a fraction of the rows, like the span
         of loess. If n is larger than the number of rows, all rows are neighbours. A row of weight w
-        counts as w rows. "cv" selects n like the bandwidth; a left-out row counts as one of the n.
+        counts as w rows. "cv" selects n like the bandwidth; a held-out row counts as one of the n.
     alpha : float, default=0.0
         Ridge penalty: alpha times the sum of squared coefficients is added to the weighted sum of
         squares. The intercept has no penalty.

@@ -1,4 +1,4 @@
-"""Metrics by name: the indexes that support them, and estimates of their parameters."""
+"""Metrics by name: supporting indexes, and estimates of their parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.neighbors import VALID_METRICS
 from spinney.data.distances import measure_pairs
 
 __all__ = [
-    "METRICS",
+    "METRIC_NAMES",
     "METRIC_POWERS",
     "MIXED",
     "STRINGS",
@@ -41,7 +41,7 @@ METRIC_POWERS = {
 }
 
 # All names of the parameter `metric`.
-METRICS = {
+METRIC_NAMES = {
     *(name for names in VALID_METRICS.values() for name in names),
     *STRINGS,
     *MIXED,
@@ -66,7 +66,7 @@ def takes_tree(algorithm: str, metric: Any, params: dict[str, Any]) -> bool:
 
 
 def violates_triangle_inequality(metric: Any) -> bool:
-    """Return whether a metric, by name or object, is known to violate the triangle inequality."""
+    """Return whether a metric is known to violate the triangle inequality."""
     if isinstance(metric, DistanceMetric):
         return _class_name(metric) in _NOT_METRIC_CLASSES
     return isinstance(metric, str) and metric in _NOT_METRICS
@@ -121,7 +121,7 @@ class VectorDistances:
     params: dict[str, Any]
 
     def __call__(self, X: Any, Y: Any) -> NDArray[np.float64]:
-        """Return the distances, with a row for each row of X and a column for each row of Y."""
+        """Return the distances, (n_rows of X, n_rows of Y)."""
         if isinstance(self.metric, DistanceMetric):
             return np.asarray(self.metric.pairwise(X, Y), dtype=np.float64)
         if self.is_named("precomputed"):
@@ -154,7 +154,10 @@ def _kernel_distances(X: Any, Y: Any, params: dict[str, Any]) -> NDArray[np.floa
 
 
 def _kernel_diagonal(X: Any, kernel: Any, params: dict[str, Any]) -> NDArray[np.float64]:
-    """Return k(x, x) for each row, from small blocks: scikit-learn only computes all pairs."""
+    """Return k(x, x) for each row.
+
+    scikit-learn only computes all pairs of rows, so the rows are read in small blocks.
+    """
     length = 1 if callable(kernel) else 64
     blocks = [
         np.diagonal(pairwise_kernels(X[first : first + length], metric=kernel, **params))

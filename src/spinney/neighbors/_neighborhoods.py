@@ -89,7 +89,10 @@ class RowTree:
 
 
 def find_closest(tree: RowTree, queries: Floats, n_threads: int) -> Array:
-    """Return the two nearest rows of each point, (n_points, 2); (n_points, 1) for one row."""
+    """Return the two nearest rows of each point, (n_points, 2).
+
+    If there is only one row, the shape is (n_points, 1).
+    """
     return tree.query(queries, min(2, tree.n_rows), n_threads)[1]
 
 

@@ -134,7 +134,7 @@ class KNeighborsRegressor(  # type: ignore[misc]
         )
 
     def _neighbor_targets(self, X: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        """Return the targets of the neighbours, (n_queries, k, n_outputs), and their weights."""
+        """Return the neighbours' targets, (n_queries, k, n_outputs), and weights."""
         distances, rows = self.kneighbors(X)
         return self._y.reshape(len(self._y), -1)[rows], weigh(self.weights, distances)
 
@@ -175,14 +175,14 @@ class KNeighborsRegressor(  # type: ignore[misc]
         return of_rows[:, None]
 
     def _leave_one_out(self) -> tuple[Any, Any]:
-        """Return leave-one-out means and variances; empty arrays if there are too few rows."""
+        """Return leave-one-out means and variances; empty if there are too few rows."""
         if len(self._y) <= int(self.n_neighbors):
             empty = np.empty((0, self._y[:1].size))
             return empty, empty
         return self._mean_and_variance(None)
 
     def _mean_and_variance(self, X: Any) -> tuple[Any, Any]:
-        """Return the mean and the variance of the neighbours' targets, (n_queries, n_outputs)."""
+        """Return mean and variance of the neighbours' targets."""
         targets, weights = self._neighbor_targets(X)
         mean = np.asarray(_mean_of(targets, weights), dtype=np.float64)
         return mean, _mean_of((targets - mean[:, None, :]) ** 2, weights)

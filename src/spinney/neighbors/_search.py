@@ -23,7 +23,7 @@ from spinney.neighbors._algorithm import choose_algorithm, intrinsic_dimension
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._index import TREES, Index, from_tree, make_index
 from spinney.neighbors._metrics import (
-    METRICS,
+    METRIC_NAMES,
     MIXED,
     estimate_params,
     violates_triangle_inequality,
@@ -42,17 +42,20 @@ __all__ = [
 
 
 def extend_constraints(theirs: dict[str, Any]) -> dict[str, Any]:
-    """Add Spinney's algorithms, metrics and weights to scikit-learn's parameter constraints."""
+    """Add Spinney's algorithms, metrics and weights to parameter constraints."""
     ours = dict(theirs)
     ours["algorithm"] = [StrOptions({"auto", "ball_tree", "kd_tree", "brute", "hnsw"})]
-    ours["metric"] = [StrOptions(METRICS), callable, DistanceMetric]
+    ours["metric"] = [StrOptions(METRIC_NAMES), callable, DistanceMetric]
     if "weights" in theirs:
         ours["weights"] = [StrOptions(WEIGHTS), callable, None]
     return ours
 
 
 class _Indexed(NeighborsBase):
-    """Rows that scikit-learn's `_fit` treats as indexed: it then only reads y and parameters."""
+    """Rows that scikit-learn's `_fit` treats as indexed.
+
+    It then only checks the parameters and reads y.
+    """
 
     def __init__(self, X: Any) -> None:
         self._fit_X = X
@@ -62,7 +65,10 @@ class _Indexed(NeighborsBase):
 
 
 class NeighborSearch(ModelMethods):
-    """Mixin that replaces the indexes of a scikit-learn estimator; it precedes that base class."""
+    """Mixin that replaces the indexes of a scikit-learn estimator.
+
+    It precedes the class of scikit-learn in the list of bases.
+    """
 
     algorithm: str
     metric: Any
@@ -152,6 +158,7 @@ class NeighborSearch(ModelMethods):
         return None if strings is None else StringRows(strings)
 
     def _index_vectors(self, X: Any) -> None:
+        """Estimate the metric's parameters, select the algorithm and build the index."""
         metric = self.effective_metric_
         params = estimate_params(metric, self.effective_metric_params_, X)
         self.effective_metric_params_ = params
@@ -192,6 +199,7 @@ class NeighborSearch(ModelMethods):
         self._fit_method = algorithm
 
     def _check_minkowski(self, algorithm: str) -> None:
+        """Check the power and the weights of the Minkowski distance, like scikit-learn."""
         if self.effective_metric_ != "minkowski":
             return
         if self.effective_metric_params_["p"] < 1 and algorithm == "brute":
@@ -227,6 +235,7 @@ class NeighborSearch(ModelMethods):
             )
 
     def _gower_params(self) -> dict[str, Any]:
+        """Return the parameters of Gower's distance, after a check of their names."""
         params = self.metric_params or {}
         known = {"weights", "scale", "categorical_features"}
         if set(params) - known:
@@ -253,6 +262,7 @@ class NeighborSearch(ModelMethods):
     # --------------------------------------------------------------------------------- search
 
     def _read_queries(self, X: Any) -> Any:
+        """Check queries, and convert them to the form of the index."""
         if isinstance(self._index, GowerIndex):
             return self._index.read(self, X)
         if isinstance(self._index, StringIndex):
@@ -346,7 +356,10 @@ class KNeighborPredictor(KNeighborSearch):
     weights: Any
 
     def _expressible_rows(self) -> NDArray[np.float64]:
-        """Return the training rows, dense; raise `NotExpressible` if these are not the model."""
+        """Return the dense training rows; raise `NotExpressible` for other models.
+
+        The expressible models are exact, with Euclidean distance and simple weights.
+        """
         check_is_fitted(self)
         if self.effective_metric_ not in ("euclidean", "l2"):
             raise NotExpressible(f"its metric is {self.effective_metric_!r}, expected 'euclidean'")

@@ -41,7 +41,7 @@ _MAX_LEVERAGE = 0.999
 
 @dataclass(frozen=True)
 class Width:
-    """Width of the neighbourhoods: the total weight k of the nearest rows, or a bandwidth."""
+    """Width of neighbourhoods: a total weight k of nearest rows, or a bandwidth."""
 
     k: float | None = None
     bandwidth: float | None = None
@@ -49,7 +49,7 @@ class Width:
 
 @dataclass
 class LocalFits:
-    """Values of the local polynomials at points, with leverages and gradients on request."""
+    """Fits at points; leverages and gradients only on request."""
 
     values: Floats  # (n_points, n_outputs)
     noise: Floats  # (n_points,) variance of the values relative to that of the noise

@@ -30,7 +30,7 @@ class StringRows:
 
 
 class StringIndex(BlockIndex):
-    """Brute force with "edit" or "hamming" distance, or with a function of two strings."""
+    """Brute force with "edit" or "hamming" distance or a function of two strings."""
 
     def __init__(self, rows: StringRows, metric: Any, params: dict[str, Any]) -> None:
         self.rows = rows

@@ -14,7 +14,7 @@ __all__ = ["KNeighborsTransformer", "RadiusNeighborsTransformer"]
 class KNeighborsTransformer(  # type: ignore[misc]
     KNeighborSearch, neighbors.KNeighborsTransformer
 ):
-    """Compute the sparse graph of the k nearest rows, for estimators that accept distances.
+    """Compute the sparse graph of the k nearest rows.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class KNeighborsTransformer(  # type: ignore[misc]
 class RadiusNeighborsTransformer(  # type: ignore[misc]
     RadiusNeighborSearch, neighbors.RadiusNeighborsTransformer
 ):
-    """Compute the sparse graph of the rows within a radius, for estimators of distances.
+    """Compute the sparse graph of the rows within a radius.
 
     Parameters
     ----------

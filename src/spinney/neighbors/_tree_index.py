@@ -1,4 +1,4 @@
-"""Base class of the trees: checks of arguments, radius queries and density estimates."""
+"""Base class of the trees: checks, radius queries and density estimates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["TreeIndex", "as_objects", "check_points"]
 
 
 def check_points(X: Any, name: str, n_features: int | None = None) -> NDArray[np.float64]:
-    """Return points as a contiguous float64 array; check `n_features` unless it is None."""
+    """Return points as a contiguous float64 array, after checks."""
     # An index needs a row, but there may be zero queries.
     fewest = 1 if n_features is None else 0
     points = check_array(X, dtype=np.float64, order="C", input_name=name, ensure_min_samples=fewest)
@@ -46,7 +46,7 @@ class TreeIndex(ABC):
 
     @abstractmethod
     def _within(self, queries: Any, radii: Any, sort: bool, n_threads: int) -> tuple[Any, ...]:
-        """Return counts of the rows within radii, the concatenated rows, and their distances."""
+        """Return counts of the rows within radii, the rows and their distances."""
 
     def _count(self, queries: Any, radii: Any, n_threads: int) -> NDArray[np.int64]:
         """Return the counts of the rows within radii."""

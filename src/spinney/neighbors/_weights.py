@@ -52,7 +52,9 @@ def weigh(weights: Any, distances: NDArray[Any]) -> NDArray[Any] | None:
 def weigh_ragged(
     weights: Any, distances: NDArray[Any], query: NDArray[np.intp], radius: Any
 ) -> Floats | None:
-    """Return the concatenated weights of neighbours in a radius; None if all are equal.
+    """Return the weights of neighbours in a radius; None if all are equal.
+
+    The weights of all queries are concatenated.
 
     `distances` has an array for each query, and `query` is the number of each neighbour's query.
     Kernels are functions of distance / radius. If all weights of a query are 0, they become 1.

@@ -53,7 +53,7 @@ def _as_width(kind: str, value: float) -> Width:
 def _bandwidths(
     smoother: Smoother, rows: Array, narrow: float, wide: float, n_threads: int
 ) -> Floats:
-    """Return candidates between the median bandwidths of `narrow` and `wide` neighbours."""
+    """Return candidates between the median bandwidths of two neighbour counts."""
     medians = []
     for k in (narrow, wide):
         found = find_neighbors(
