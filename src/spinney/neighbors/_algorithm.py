@@ -112,7 +112,8 @@ def intrinsic_dimension(X: Any) -> float:
     nearest = np.partition(cdist(queries, rows), _N_NEAREST, axis=1)[:, : _N_NEAREST + 1]
     nearest = np.sort(nearest, axis=1)[:, 1:]  # the first is the row itself
     logs = np.log(np.maximum(nearest, np.finfo(np.float64).tiny))
-    growth = (logs[:, -1:] - logs[:, :-1]).mean(axis=1)
+    with np.errstate(invalid="ignore"):  # distances of huge values are infinite
+        growth = (logs[:, -1:] - logs[:, :-1]).mean(axis=1)
     growth = growth[(nearest[:, 0] > 0) & np.isfinite(growth)]  # without duplicate rows
     if len(growth) == 0 or not growth.mean() > 0:
         return 1.0

@@ -195,7 +195,7 @@ class KNeighborsClassifier(  # type: ignore[misc]
     def _votes(self, X: Any) -> list[NDArray[Any]]:
         """Return for each output the summed weights, (n_queries, n_classes)."""
         check_is_fitted(self, "_fit_method")
-        distances, rows = self.kneighbors(X)
+        distances, rows = self._finite_neighbors(X)
         weights = weigh(self.weights, distances)
         if weights is not None and (weights == 0).all(axis=1).any():
             # The texts of errors that scikit-learn raises too are the same.

@@ -93,7 +93,18 @@ def find_closest(tree: RowTree, queries: Floats, n_threads: int) -> Array:
 
     If there is only one row, the shape is (n_points, 1).
     """
-    return tree.query(queries, min(2, tree.n_rows), n_threads)[1]
+    distances, rows = tree.query(queries, min(2, tree.n_rows), n_threads)
+    _check_distances(distances[:, 0])
+    return rows
+
+
+def _check_distances(distances: Floats) -> None:
+    """Raise an error if distances overflow: the nearest rows would be arbitrary."""
+    if np.isinf(distances).any():
+        raise ValueError(
+            "X: expected finite distances of the nearest rows, but differences of the values or "
+            "their squares overflow; scale the columns or remove outliers"
+        )
 
 
 def find_neighbors(
@@ -148,8 +159,8 @@ def _find_nearest(
             rows, ends = rows[is_done], ends[is_done]
         if not len(points):
             continue
-        is_finite = np.isfinite(ends).all()  # differences of huge values may overflow
-        if weights is None and n_found == k + 1 < n_rows and is_finite:
+        _check_distances(ends)
+        if weights is None and n_found == k + 1 < n_rows:
             # The usual case: without ties, every point has exactly k rows.
             n_near = n_found - 1
             starts = np.arange(len(points) + 1, dtype=np.int64) * n_near

@@ -135,7 +135,7 @@ class KNeighborsRegressor(  # type: ignore[misc]
 
     def _neighbor_targets(self, X: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
         """Return the neighbours' targets, (n_queries, k, n_outputs), and weights."""
-        distances, rows = self.kneighbors(X)
+        distances, rows = self._finite_neighbors(X)
         return self._y.reshape(len(self._y), -1)[rows], weigh(self.weights, distances)
 
     def _held_out_rows(self) -> HeldOut:

@@ -41,6 +41,10 @@ __all__ = [
 ]
 
 
+# Metrics that sum powers of differences, which overflow for huge values.
+_POWER_SUMS = {"euclidean", "l2", "sqeuclidean", "minkowski", "p"}
+
+
 def extend_constraints(theirs: dict[str, Any]) -> dict[str, Any]:
     """Add Spinney's algorithms, metrics and weights to parameter constraints."""
     ours = dict(theirs)
@@ -354,6 +358,18 @@ class KNeighborPredictor(KNeighborSearch):
 
     n_neighbors: int
     weights: Any
+
+    def _finite_neighbors(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return distances and rows of the neighbours; raise an error if distances overflow."""
+        distances, rows = self.kneighbors(X)
+        metric = vars(self).get("effective_metric_")  # absent in the predictors of spinney.dask
+        if isinstance(metric, str) and metric in _POWER_SUMS and np.isinf(distances).any():
+            # Rows at infinite distance are tied, so the selection among them would be arbitrary.
+            raise ValueError(
+                "X: expected finite distances of the nearest rows, but powers of the values "
+                "overflow; scale the columns or remove outliers"
+            )
+        return distances, rows
 
     def _expressible_rows(self) -> NDArray[np.float64]:
         """Return the dense training rows; raise `NotExpressible` for other models.

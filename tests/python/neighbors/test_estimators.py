@@ -551,6 +551,32 @@ def test_bad_input(kind):
             )
 
 
+@pytest.mark.parametrize("kind", PREDICTORS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("options", [{}, {"p": 3}, {"weights": "distance"}], ids=str)
+def test_distances_that_overflow(kind, algorithm, options):
+    X, queries = rows_of(17)
+    y = np.arange(len(X)) % 3
+    model = kind(4, algorithm=algorithm, **options)
+    expected = model.fit(X, y).predict(queries)
+    np.testing.assert_allclose(model.fit(X * 1e90, y).predict(queries * 1e90), expected)
+    with pytest.raises(ValueError, match="X: expected finite distances of the nearest rows"):
+        model.fit(X * 1e200, y).predict(queries * 1e200)
+    # An outlier has no effect on the neighbours of other queries.
+    outlier = np.vstack([X, np.full((1, X.shape[1]), 1e300)])
+    np.testing.assert_allclose(model.fit(outlier, [*y, 0]).predict(queries), expected)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "chebyshev"])
+def test_huge_values_without_powers(metric):
+    X, queries = rows_of(17)
+    y = np.arange(len(X)) % 3
+    for kind in PREDICTORS:
+        model = kind(4, metric=metric)
+        expected = model.fit(X, y).predict(queries)
+        np.testing.assert_allclose(model.fit(X * 1e300, y).predict(queries * 1e300), expected)
+
+
 # -------------------------------------------------------------------------- Gower's distance
 
 

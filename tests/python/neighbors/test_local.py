@@ -564,12 +564,23 @@ def test_one_row():
         assert np.isfinite(model.loo_score_)
 
 
-def test_huge_values():
-    X = np.array([[-1e308], [0.0], [1e308]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = LocalRegression(n_neighbors=2).fit(X, [0.0, 1.0, 2.0])
-        assert np.isfinite(model.predict(X)).all()
+@pytest.mark.parametrize("width", [{"n_neighbors": 2}, {"bandwidth": 1.0}], ids=str)
+def test_distances_that_overflow(width):
+    X = np.array([[-1.0], [0.0], [1.5]])
+    for scale in (1e150, 1e200, 1e308):
+        model = LocalRegression(0, **width).fit(X * scale, [0.0, 1.0, 2.0])
+        if scale == 1e150:
+            assert np.isfinite(model.predict(X * scale * 1.1)).all()
+            continue
+        with pytest.raises(ValueError, match="X: expected finite distances"):
+            model.predict(X * scale * 1.1)
+
+
+def test_far_outliers_do_not_change_other_neighbourhoods():
+    X, y, points = wavy(60, 2)
+    expected = LocalRegression(n_neighbors=20).fit(X, y).predict(points)
+    with_outlier = LocalRegression(n_neighbors=20).fit(np.vstack([X, [[1e300, 0.0]]]), [*y, 1e3])
+    np.testing.assert_allclose(with_outlier.predict(points), expected, rtol=1e-9)
 
 
 # ---------------------------------------------------------------------------------- classes
