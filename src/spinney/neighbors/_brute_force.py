@@ -162,13 +162,13 @@ class BruteForce:
         if self.metric == "euclidean" and self._fits:
             with threadpool_limits(limits=n_threads, user_api="blas"):
                 for start in range(0, len(queries), _QUERY_BLOCK):
-                    part = slice(start, start + _QUERY_BLOCK)
-                    distances[part], rows[part] = self._by_products(queries[part], k, n_threads)
+                    block = slice(start, start + _QUERY_BLOCK)
+                    distances[block], rows[block] = self._by_products(queries[block], k, n_threads)
         else:
             step = max(1, _BLOCK_SIZE // len(self.data))
             for start in range(0, len(queries), step):
-                part = slice(start, start + step)
-                distances[part], rows[part] = _nearest(self._distances(queries[part]), k)
+                block = slice(start, start + step)
+                distances[block], rows[block] = _nearest(self._distances(queries[block]), k)
         return (distances, rows) if return_distance else rows
 
     def _by_products(self, queries: Any, k: int, n_threads: int) -> tuple[Any, Any]:
@@ -185,11 +185,11 @@ class BruteForce:
             rounded = centred.astype(np.float32)
         buffer = np.empty((len(queries), min(_ROW_BLOCK, n_rows)), dtype=np.float32)
         for first in range(0, n_rows, _ROW_BLOCK):
-            part = slice(first, first + _ROW_BLOCK)
-            block = self._centred[part]
-            is_full = len(block) == buffer.shape[1]
-            products = np.matmul(rounded, block.T, out=buffer if is_full else None)
-            selection.look(products, self._half_norms[part], first, n_threads)
+            block = slice(first, first + _ROW_BLOCK)
+            rows_of_block = self._centred[block]
+            is_full = len(rows_of_block) == buffer.shape[1]
+            products = np.matmul(rounded, rows_of_block.T, out=buffer if is_full else None)
+            selection.look(products, self._half_norms[block], first, n_threads)
         distances, rows = selection.finish(self.data, queries, k, n_threads)
         return distances.reshape(-1, k), rows.reshape(-1, k)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn import neighbors as theirs
+from sklearn import neighbors as sklearn_neighbors
 from sklearn.metrics import DistanceMetric
 from sklearn.utils import gen_even_slices
 
@@ -35,11 +35,14 @@ Ragged = NDArray[Any]  # an object array of arrays
 _BLOCK_SIZE = 2**21  # distances that are in memory at a time
 _TARGET_RECALL = 0.98  # fraction of the nearest rows that a graph should find
 
-_OURS: dict[str, Any] = {"kd_tree": KDTree, "ball_tree": BallTree, "brute": BruteForce}
-_THEIRS: dict[str, Any] = {"kd_tree": theirs.KDTree, "ball_tree": theirs.BallTree}
+_SPINNEY_INDEXES: dict[str, Any] = {"kd_tree": KDTree, "ball_tree": BallTree, "brute": BruteForce}
+_SKLEARN_TREES: dict[str, Any] = {
+    "kd_tree": sklearn_neighbors.KDTree,
+    "ball_tree": sklearn_neighbors.BallTree,
+}
 
 # Classes of indexes that `fit` accepts instead of rows.
-TREES = (*_OURS.values(), *_THEIRS.values())
+TREES = (*_SPINNEY_INDEXES.values(), *_SKLEARN_TREES.values())
 
 
 class Index(ABC):
@@ -74,28 +77,36 @@ def make_index(
             return OwnIndex(BruteForce(X))
         return VectorIndex(X, distances)
     params = {name: value for name, value in metric_params.items() if value is not None}
-    kind = _OURS[algorithm] if _is_ours(algorithm, metric, params) else _THEIRS[algorithm]
+    kind = (
+        _SPINNEY_INDEXES[algorithm]
+        if _has_spinney_tree(algorithm, metric, params)
+        else _SKLEARN_TREES[algorithm]
+    )
     tree = kind(X, leaf_size, metric=metric, **params)
-    return OwnIndex(tree) if isinstance(tree, tuple(_OURS.values())) else _ForeignIndex(tree)
+    return (
+        OwnIndex(tree)
+        if isinstance(tree, tuple(_SPINNEY_INDEXES.values()))
+        else _ForeignIndex(tree)
+    )
 
 
 def from_tree(tree: Any) -> tuple[str, Any, Index]:
     """Return the algorithm, the rows and the index of a tree or brute-force search."""
-    for name, kind in _OURS.items():
+    for name, kind in _SPINNEY_INDEXES.items():
         if isinstance(tree, kind):
             return name, tree.data, OwnIndex(tree)
-    name = next(name for name, kind in _THEIRS.items() if isinstance(tree, kind))
+    name = next(name for name, kind in _SKLEARN_TREES.items() if isinstance(tree, kind))
     return name, np.asarray(tree.data), _ForeignIndex(tree)
 
 
-def _is_ours(algorithm: str, metric: Any, params: dict[str, Any]) -> bool:
+def _has_spinney_tree(algorithm: str, metric: Any, params: dict[str, Any]) -> bool:
     """Return whether Spinney's tree supports a metric."""
     if not isinstance(metric, str):
         return callable(metric) and not isinstance(metric, DistanceMetric)
     if metric == "mahalanobis":  # Spinney's tree needs distances that are 0 for equal rows only
         eigenvalues = np.linalg.eigvalsh(np.asarray(params["VI"]))
         return bool(eigenvalues[0] > 1e-12 * eigenvalues[-1])
-    return metric in _OURS[algorithm].valid_metrics
+    return metric in _SPINNEY_INDEXES[algorithm].valid_metrics
 
 
 # ------------------------------------------------------------------------------- brute force

@@ -45,14 +45,14 @@ __all__ = [
 _POWER_SUMS = {"euclidean", "l2", "sqeuclidean", "minkowski", "p"}
 
 
-def extend_constraints(theirs: dict[str, Any]) -> dict[str, Any]:
+def extend_constraints(constraints: dict[str, Any]) -> dict[str, Any]:
     """Add Spinney's algorithms, metrics and weights to parameter constraints."""
-    ours = dict(theirs)
-    ours["algorithm"] = [StrOptions({"auto", "ball_tree", "kd_tree", "brute", "hnsw"})]
-    ours["metric"] = [StrOptions(METRIC_NAMES), callable, DistanceMetric]
-    if "weights" in theirs:
-        ours["weights"] = [StrOptions(WEIGHTS), callable, None]
-    return ours
+    out = dict(constraints)
+    out["algorithm"] = [StrOptions({"auto", "ball_tree", "kd_tree", "brute", "hnsw"})]
+    out["metric"] = [StrOptions(METRIC_NAMES), callable, DistanceMetric]
+    if "weights" in constraints:
+        out["weights"] = [StrOptions(WEIGHTS), callable, None]
+    return out
 
 
 class _Indexed(NeighborsBase):
