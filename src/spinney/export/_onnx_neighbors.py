@@ -11,14 +11,14 @@ import numpy as np
 from onnx import TensorProto
 
 from spinney.export._onnx_graph import Graph
-from spinney.models.form import NeighborScores
+from spinney.models.neighbor_rows import NeighborModel
 
 __all__ = ["add_neighbor_scores"]
 
 _SPARE = 16  # number of additional candidates
 
 
-def add_neighbor_scores(graph: Graph, rows: str, scores: NeighborScores) -> str:
+def add_neighbor_scores(graph: Graph, rows: str, scores: NeighborModel) -> str:
     """Add the weighted sums over neighbours, (n_rows, n_scores)."""
     train_rows, k = scores.rows, scores.k
     n_candidates = min(len(train_rows), k + _SPARE)

@@ -12,13 +12,13 @@ from sklearn.base import _fit_context
 from sklearn.linear_model import LinearRegression as _SklearnLinearRegression
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from spinney.linear_model._leave_one_out import LinearErrors, LinearIntervals, measure_errors
 from spinney.linear_model._extreme_values import (
     check_coefficients,
     normalize_extreme_weights,
     rescale,
 )
 from spinney.linear_model._least_squares import Solution, collect_moments, solve_least_squares
+from spinney.linear_model._leave_one_out import LinearErrors, LinearIntervals, measure_errors
 from spinney.linear_model._row_products import RowwisePredictions
 from spinney.linear_model._summary import Summary, summarise
 from spinney.linear_model.design import Design

@@ -18,7 +18,6 @@ from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from spinney import _core
-from spinney.linear_model._leave_one_out import LinearErrors, LinearIntervals, measure_errors
 from spinney.linear_model._extreme_values import (
     check_coefficients,
     explain_overflow,
@@ -32,6 +31,7 @@ from spinney.linear_model._least_squares import (
     reduce_rows,
     solve_least_squares,
 )
+from spinney.linear_model._leave_one_out import LinearErrors, LinearIntervals, measure_errors
 from spinney.linear_model._row_products import RowwisePredictions
 from spinney.linear_model.design import Design, Floats
 from spinney.models.methods import ModelMethods

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from spinney.models.tree import Tree
 
-__all__ = ["Form", "NeighborScores", "NotExpressible", "TreeScores"]
+__all__ = ["Form", "NotExpressible", "TreeScores"]
 
 Floats = NDArray[np.float64]
 
@@ -47,28 +47,6 @@ class TreeScores:
 
 
 @dataclass(frozen=True)
-class NeighborScores:
-    """Scores that are weighted means over the k nearest rows in Euclidean distance.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        The training rows.
-    values : ndarray of shape (n_rows, n_scores)
-        Class indicators, or targets, of these rows.
-    k : int
-        Number of neighbours.
-    by_distance : bool
-        Whether a neighbour's weight is 1 / distance; otherwise all weights are equal.
-    """
-
-    rows: Floats
-    values: Floats
-    k: int
-    by_distance: bool
-
-
-@dataclass(frozen=True)
 class Form:
     """The form of a model for export.
 
@@ -81,7 +59,7 @@ class Form:
     categories : list of (ndarray or None)
         The categories of each categorical column, in the order of their codes; None for a numeric
         column.
-    scores : TreeScores, NeighborScores, LinearModel or PolynomialModel
+    scores : TreeScores, NeighborModel, LinearModel or PolynomialModel
         The scores of a row.
     outcome
         An instance of a class of `spinney.models.outcomes`.

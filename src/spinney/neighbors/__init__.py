@@ -1,4 +1,4 @@
-"""Nearest neighbours: indexes that find them, and estimators that learn from them."""
+"""Nearest neighbours: indexes, searches, classification and regression."""
 
 from spinney.neighbors._algorithm import choose_algorithm
 from spinney.neighbors._ball_tree import BallTree

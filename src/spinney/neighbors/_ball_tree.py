@@ -1,4 +1,4 @@
-"""The ball tree: exact neighbours under any metric."""
+"""Ball tree: exact nearest neighbours for any metric."""
 
 from __future__ import annotations
 
@@ -9,20 +9,13 @@ from numpy.typing import NDArray
 
 from spinney import _core
 from spinney.neighbors._kernels import kernel_values
+from spinney.neighbors._metrics import METRIC_POWERS
 from spinney.neighbors._tree_index import TreeIndex, check_points
 
 __all__ = ["BallTree"]
 
-_POWERS = {
-    "euclidean": 2.0,
-    "l2": 2.0,
-    "manhattan": 1.0,
-    "cityblock": 1.0,
-    "l1": 1.0,
-    "chebyshev": np.inf,
-    "infinity": np.inf,
-}
-_OTHERS = (
+
+_OTHER_METRICS = (
     "haversine",
     "hamming",
     "canberra",
@@ -36,39 +29,42 @@ _OTHERS = (
 
 
 class BallTree(TreeIndex):
-    """A ball tree, with the methods of scikit-learn's: exact neighbours under any metric.
+    """Search exact nearest neighbours for any metric.
 
-    A node is a row and a radius that reaches all rows of the node. Nothing is asked of the distance
-    but that it is a metric: symmetric, zero for equal rows only, and never shorter by a detour.
+    The methods are those of scikit-learn's BallTree.
+
+    A node stores a centre row and the radius of the ball that contains its rows. The distance must
+    be a metric: symmetric, zero for equal rows only, and with the triangle inequality.
 
     Parameters
     ----------
     X : array-like of shape (n_rows, n_features)
-        The rows; finite numbers.
+        The rows; all values must be finite.
     leaf_size : int, default=32
-        Rows of a leaf at most. It has no effect on what is found.
+        Largest number of rows in a leaf. It affects the speed, not the result.
     metric : str or callable, default="minkowski"
         "euclidean" ("l2"), "manhattan" ("cityblock", "l1"), "chebyshev" ("infinity"), "minkowski"
-        ("p") with `p` and, maybe, weights `w` of the columns, "haversine" of latitude and longitude
-        in radians, "hamming" (share of columns that differ), "canberra", of columns that say yes or
-        no "jaccard", "rogerstanimoto" ("sokalmichener") and "sokalsneath", "seuclidean" with the
-        variances `V`, "mahalanobis" with the inverse covariance `VI` or the covariance `V` (by
-        default that of X); or a function of two rows, which must be a metric.
+        ("p") with the power `p` and optional weights `w` of the columns, "haversine" (columns are
+        latitude and longitude in radians), "hamming" (fraction of unequal columns), "canberra",
+        "seuclidean" with the variances `V`, or "mahalanobis" with the inverse covariance `VI` or
+        the covariance `V` (default: the covariance of X). For boolean columns: "jaccard",
+        "rogerstanimoto" ("sokalmichener") and "sokalsneath". A function of two rows must be a
+        metric.
     n_jobs : int, default=None
-        Threads; they do not change the result. A function is called by one thread.
+        Number of threads; the result does not depend on it. A function is called by one thread.
     **metric_params
-        What the metric needs.
+        Parameters of the metric.
 
     Attributes
     ----------
     data : ndarray of shape (n_rows, n_features)
         The rows.
     valid_metrics : list of str
-        Names that `metric` may have.
+        Names of the supported metrics.
 
     Notes
     -----
-    Rows at the same distance come in the order of their numbers.
+    Rows with equal distances are sorted by their numbers.
 
     Examples
     --------
@@ -80,7 +76,7 @@ class BallTree(TreeIndex):
     ([0, 1], 9)
     """
 
-    valid_metrics = [*_POWERS, "minkowski", "p", *_OTHERS]
+    valid_metrics = [*METRIC_POWERS, "minkowski", "p", *_OTHER_METRICS]
 
     def __init__(
         self,
@@ -93,7 +89,7 @@ class BallTree(TreeIndex):
     ) -> None:
         self.data = check_points(X, "X")
         if leaf_size < 1:
-            raise ValueError("leaf_size must be greater than or equal to 1")
+            raise ValueError("leaf_size must be greater than or equal to 1")  # scikit-learn's text
         if not callable(metric) and metric not in self.valid_metrics:
             raise ValueError(
                 f"metric: expected a function or one of {', '.join(self.valid_metrics)} for a "
@@ -105,12 +101,12 @@ class BallTree(TreeIndex):
         self._grow()
 
     def _read_params(self) -> None:
-        """Turn what the metric needs into powers, weights, or a map to Euclidean space."""
+        """Convert the metric's parameters to a power, weights or a map to Euclidean space."""
         given = dict(self.metric_params)
         n_features = self.data.shape[1]
         self._p, self._w, self._map = 2.0, np.empty(0), None
         if isinstance(self.metric, str):
-            self._p = _POWERS.get(self.metric, 2.0)
+            self._p = METRIC_POWERS.get(self.metric, 2.0)
             if self.metric in ("minkowski", "p"):
                 self._p = float(given.pop("p", 2.0))
                 w = given.pop("w", None)
@@ -133,14 +129,17 @@ class BallTree(TreeIndex):
         if callable(self.metric):
             self._function: Any = self.metric if not given else _WithParams(self.metric, given)
         elif given:
-            raise ValueError(f"metric_params: {self.metric} does not take {sorted(given)}")
+            raise ValueError(
+                f"metric_params: the metric {self.metric!r} does not have the parameters "
+                f"{sorted(given)}"
+            )
         else:
             self._function = None
 
     def _grow(self) -> None:
         name = self.metric if isinstance(self.metric, str) else "function"
-        if name in (*_POWERS, "p", "seuclidean", "mahalanobis"):
-            name = "minkowski"  # of these powers, weights or mapped rows
+        if name in (*METRIC_POWERS, "p", "seuclidean", "mahalanobis"):
+            name = "minkowski"  # with a power, with weights, or of mapped rows
         points = self._mapped(self.data)
         self._tree = _core.BallTree(
             points, name, self._p, self._w.tolist(), self._function, self.leaf_size
@@ -156,8 +155,8 @@ class BallTree(TreeIndex):
         return_distance: bool = True,
         dualtree: bool = False,
         breadth_first: bool = False,
-        sort_results: bool = True,
         *,
+        sort_results: bool = True,
         n_jobs: int | None = None,
     ) -> Any:
         """Find the nearest rows.
@@ -165,42 +164,42 @@ class BallTree(TreeIndex):
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features)
-            Where to look from.
+            The queries.
         k : int, default=1
-            How many rows.
+            Number of neighbours.
         return_distance : bool, default=True
             Whether to return distances as well.
         dualtree, breadth_first, sort_results : bool
-            As in scikit-learn, which they are for: one search serves all, and results are sorted.
+            No effect; for compatibility with scikit-learn. Results are always sorted.
         n_jobs : int or None, default=None
-            Threads of this search; None means the `n_jobs` of the index. They do not change the
-            result.
+            Number of threads; None means the `n_jobs` of the index. The result does not depend on
+            it.
 
         Returns
         -------
         distances : ndarray of shape (n_queries, k)
-            Ascending; only if `return_distance`.
+            Distances, ascending; only if `return_distance`.
         rows : ndarray of shape (n_queries, k)
-            Numbers of the rows; of equal distances the smallest first.
+            Row numbers; if distances are equal, the smallest number is first.
         """
         queries = self._mapped(self._check_query(X, k))
-        told = self._tree.query(queries, int(k), self._threads(n_jobs))
-        distances, rows = (array.reshape(len(queries), int(k)) for array in told)
+        nearest = self._tree.query(queries, int(k), self._threads(n_jobs))
+        distances, rows = (array.reshape(len(queries), int(k)) for array in nearest)
         return (distances, rows) if return_distance else rows
 
     def _within(self, queries: Any, radii: Any, sort: bool, n_threads: int) -> tuple[Any, ...]:
         return self._tree.within(self._mapped(queries), radii, bool(sort), n_threads)
 
-    def _sum_everywhere(self, queries: Any, h: float, kernel: str) -> NDArray[np.float64]:
-        everywhere = np.full(len(queries), np.inf)
-        counts, _, distances = self._within(queries, everywhere, False, self._threads(None))
+    def _sum_over_all_rows(self, queries: Any, h: float, kernel: str) -> NDArray[np.float64]:
+        unlimited = np.full(len(queries), np.inf)
+        counts, _, distances = self._within(queries, unlimited, False, self._threads(None))
         values = kernel_values(kernel, distances / h)
         of_query = np.repeat(np.arange(len(queries)), counts)
         return np.bincount(of_query, values, len(queries)).astype(np.float64)
 
 
 class _WithParams:
-    """A function of two rows with further arguments; it can be pickled."""
+    """A metric function with fixed further arguments that can be pickled."""
 
     def __init__(self, function: Any, params: dict[str, Any]) -> None:
         self.function, self.params = function, params
@@ -210,16 +209,16 @@ class _WithParams:
 
 
 def _euclidean_map(X: Any, V: Any, VI: Any) -> NDArray[np.float64]:
-    """A matrix A with |xA − yA| the Mahalanobis distance of x and y."""
+    """Return a matrix A such that |xA − yA| is the Mahalanobis distance of x and y."""
     if VI is None:
         V = np.atleast_2d(np.cov(X.T)) if V is None else np.asarray(V, dtype=np.float64)
         VI = np.linalg.inv(V)
     VI = np.asarray(VI, dtype=np.float64)
     if VI.shape != (X.shape[1], X.shape[1]):
-        raise ValueError(
-            f"VI: expected a matrix of {X.shape[1]} rows and columns, got shape {VI.shape}"
-        )
+        raise ValueError(f"VI: expected the shape ({X.shape[1]}, {X.shape[1]}), got {VI.shape}")
     try:
         return np.linalg.cholesky((VI + VI.T) / 2)
     except np.linalg.LinAlgError:
-        raise ValueError("VI: expected a positive definite matrix") from None
+        raise ValueError(
+            "VI: expected a positive definite matrix; check V or VI, or remove collinear columns"
+        ) from None

@@ -1,4 +1,4 @@
-"""The nearest rows by looking at all of them."""
+"""Brute force: exact nearest neighbours from the distances to all rows."""
 
 from __future__ import annotations
 
@@ -16,40 +16,41 @@ from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["BruteForce"]
 
-_NAMES = {
+_CANONICAL_NAMES = {
     "l2": "euclidean",
     "manhattan": "cityblock",
     "l1": "cityblock",
     "infinity": "chebyshev",
     "p": "minkowski",
 }
-_ROUNDING = 2.0**-24  # of single precision
-_QUERIES = 2048  # at once, with _ROWS rows: large enough for BLAS, and for the cache
-_ROWS = 2048
-_SAMPLE = 4096  # rows that tell where the centre is
-_BLOCK = 1 << 22  # distances that are made at once
+_ROUNDING = 2.0**-24  # relative rounding error of single precision
+# Queries and rows of a block of products: large enough for BLAS, small enough for the cache.
+_QUERY_BLOCK = 2048
+_ROW_BLOCK = 2048
+_CENTRE_SAMPLE = 4096  # rows whose mean is the centre
+_BLOCK_SIZE = 1 << 22  # distances that are in memory at a time
 
 
 class BruteForce:
-    """A search of all rows, exact, at the speed of matrix products.
+    """Search exact nearest neighbours among all rows, with fast matrix products.
 
-    Euclidean distances come from products in single precision first, about the centre of the rows.
-    What may be among the nearest, given how far such products can be off, is then measured in
-    double precision, coordinate by coordinate: nothing is lost where points are close together and
-    far from the origin.
+    For Euclidean distance, single-precision products of the centred rows first select candidates:
+    all rows that may be among the nearest, given a bound of the rounding error. The distances of
+    the candidates are then computed in double precision, from differences of coordinates. So the
+    result is exact even if points are close together and far from the origin.
 
     Parameters
     ----------
     X : array-like of shape (n_rows, n_features)
         The rows; finite numbers.
     leaf_size : int, default=32
-        As the trees have it; of no use here.
+        No effect; for compatibility with the trees.
     metric : str or callable, default="minkowski"
-        A name that SciPy's ``cdist`` or the trees know, or a function of two rows.
+        A metric of SciPy's ``cdist`` or of the trees, or a function of two rows.
     n_jobs : int, default=None
-        Threads; they do not change the result.
+        Number of threads; the result does not depend on it.
     **metric_params
-        What the metric needs, such as ``p`` or ``VI``.
+        Parameters of the metric, such as ``p`` or ``VI``.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class BruteForce:
 
     Notes
     -----
-    Rows at the same distance come in the order of their numbers.
+    Rows with equal distances are sorted by their numbers.
 
     Examples
     --------
@@ -79,10 +80,12 @@ class BruteForce:
         n_jobs: int | None = None,
         **metric_params: Any,
     ) -> None:
-        # Single precision stays as it is: half the memory, and distances are none the worse.
+        # Rows in single precision take half the memory, and their distances are exact, too.
         self.data = check_array(X, dtype=(np.float64, np.float32), order="C", input_name="X")
         self.leaf_size, self.n_jobs = leaf_size, n_jobs
-        self.metric: Any = _NAMES.get(metric, metric) if isinstance(metric, str) else metric
+        self.metric: Any = (
+            _CANONICAL_NAMES.get(metric, metric) if isinstance(metric, str) else metric
+        )
         self.metric_params = dict(metric_params)
         if self.metric == "minkowski":
             p = float(self.metric_params.get("p", 2.0))
@@ -94,9 +97,10 @@ class BruteForce:
             self._prepare()
 
     def _prepare(self) -> None:
+        """Center the rows, and compute half of their squared lengths."""
         n_rows, n_features = self.data.shape
-        # Any point near the middle will do: the mean of some rows, where there are many.
-        step = max(1, n_rows // _SAMPLE)
+        # Any point near the middle suffices, so large tables use the mean of a sample.
+        step = max(1, n_rows // _CENTRE_SAMPLE)
         self._centre = self.data[::step].mean(axis=0, dtype=np.float64)
         self._centred = np.empty((n_rows, n_features), dtype=np.float32)
         self._half_norms = np.empty(n_rows, dtype=np.float32)
@@ -108,7 +112,7 @@ class BruteForce:
             self._half_norms,
         )
         self._longest = float(np.sqrt(2 * largest))
-        # Where single precision cannot hold the lengths, products are of no use.
+        # Products need lengths that single precision can represent.
         self._fits = 1e-15 < self._longest < 1e15
 
     def __len__(self) -> int:
@@ -128,23 +132,23 @@ class BruteForce:
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features)
-            Where to look from.
+            The queries.
         k : int, default=1
-            How many rows.
+            Number of neighbours.
         return_distance : bool, default=True
             Whether to return distances as well.
         sort_results : bool, default=True
-            As in scikit-learn; results are always sorted.
+            No effect; for compatibility with scikit-learn. Results are always sorted.
         n_jobs : int or None, default=None
-            Threads of this search; None means the `n_jobs` of the index. They do not change the
-            result.
+            Number of threads; None means the `n_jobs` of the index. The result does not depend on
+            it.
 
         Returns
         -------
         distances : ndarray of shape (n_queries, k)
-            Ascending; only if `return_distance`.
+            Distances, ascending; only if `return_distance`.
         rows : ndarray of shape (n_queries, k)
-            Numbers of the rows; of equal distances the smallest first.
+            Row numbers; if distances are equal, the smallest number is first.
         """
         queries = check_points(X, "X", self.data.shape[1])
         if not 1 <= k <= len(self.data):
@@ -157,33 +161,35 @@ class BruteForce:
         rows = np.empty((len(queries), k), dtype=np.int64)
         if self.metric == "euclidean" and self._fits:
             with threadpool_limits(limits=n_threads, user_api="blas"):
-                for start in range(0, len(queries), _QUERIES):
-                    part = slice(start, start + _QUERIES)
-                    distances[part], rows[part] = self._by_products(queries[part], k, n_threads)
+                for start in range(0, len(queries), _QUERY_BLOCK):
+                    block = slice(start, start + _QUERY_BLOCK)
+                    distances[block], rows[block] = self._by_products(queries[block], k, n_threads)
         else:
-            step = max(1, _BLOCK // len(self.data))
+            step = max(1, _BLOCK_SIZE // len(self.data))
             for start in range(0, len(queries), step):
-                part = slice(start, start + step)
-                distances[part], rows[part] = _nearest(self._distances(queries[part]), k)
+                block = slice(start, start + step)
+                distances[block], rows[block] = _nearest(self._distances(queries[block]), k)
         return (distances, rows) if return_distance else rows
 
     def _by_products(self, queries: Any, k: int, n_threads: int) -> tuple[Any, Any]:
+        """Find neighbours in Euclidean distance; matrix products select the candidates."""
         n_rows, d = self.data.shape
         centred = queries - self._centre
         lengths = np.sqrt(np.einsum("ij,ij->i", centred, centred))
-        # Both factors are rounded, d products added up, and half the square rounded.
+        # Bound of the rounding errors of both factors, of the sum of d products and of half the
+        # squared length.
         error = _ROUNDING * self._longest * ((d + 4) * lengths + self._longest)
         error = np.where(lengths < 1e15, error, np.inf).astype(np.float32)
         selection = _core.BruteSelection(k, error)
         with np.errstate(over="ignore"):
             rounded = centred.astype(np.float32)
-        room = np.empty((len(queries), min(_ROWS, n_rows)), dtype=np.float32)
-        for first in range(0, n_rows, _ROWS):
-            part = slice(first, first + _ROWS)
-            block = self._centred[part]
-            whole = len(block) == room.shape[1]
-            products = np.matmul(rounded, block.T, out=room if whole else None)
-            selection.look(products, self._half_norms[part], first, n_threads)
+        buffer = np.empty((len(queries), min(_ROW_BLOCK, n_rows)), dtype=np.float32)
+        for first in range(0, n_rows, _ROW_BLOCK):
+            block = slice(first, first + _ROW_BLOCK)
+            rows_of_block = self._centred[block]
+            is_full = len(rows_of_block) == buffer.shape[1]
+            products = np.matmul(rounded, rows_of_block.T, out=buffer if is_full else None)
+            selection.look(products, self._half_norms[block], first, n_threads)
         distances, rows = selection.finish(self.data, queries, k, n_threads)
         return distances.reshape(-1, k), rows.reshape(-1, k)
 
@@ -202,34 +208,34 @@ class BruteForce:
         *,
         n_jobs: int | None = None,
     ) -> Any:
-        """Find all rows within a distance.
+        """Find all rows within a radius, the boundary included.
 
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features)
-            Where to look from.
+            The queries.
         r : float or array-like of shape (n_queries,)
-            The distance, the same for all or one for each.
+            The radius, or one radius for each query.
         return_distance : bool, default=False
             Whether to return distances as well.
         count_only : bool, default=False
-            Return numbers of rows only.
+            Whether to return only the counts of the rows.
         sort_results : bool, default=False
-            Whether the nearest come first; else they come by their numbers.
+            Whether rows are sorted by distance; otherwise they are sorted by number.
         n_jobs : int or None, default=None
-            As in the trees; this search uses one thread.
+            No effect: this search uses one thread.
 
         Returns
         -------
         rows : ndarray of object of shape (n_queries,), or of int if `count_only`
-            Numbers of the rows of each query.
+            Row numbers for each query, or their counts.
         distances : ndarray of object of shape (n_queries,)
             Their distances; only if `return_distance`.
         """
         queries = check_points(X, "X", self.data.shape[1])
         radii = np.broadcast_to(np.asarray(r, dtype=np.float64), len(queries))
-        found, told, counts = [], [], []
-        step = max(1, _BLOCK // len(self.data))
+        found, found_distances, counts = [], [], []
+        step = max(1, _BLOCK_SIZE // len(self.data))
         for start in range(0, len(queries), step):
             block = self._distances(queries[start : start + step])
             for distances, radius in zip(block, radii[start : start + step], strict=True):
@@ -238,20 +244,23 @@ class BruteForce:
                 if sort_results:
                     rows = rows[np.argsort(distances[rows], kind="stable")]
                 found.append(rows)
-                told.append(distances[rows])
+                found_distances.append(distances[rows])
         if count_only:
             return np.array(counts, dtype=np.int64)
         if return_distance:
-            return as_objects(found), as_objects(told)
+            return as_objects(found), as_objects(found_distances)
         return as_objects(found)
 
 
 def _nearest(distances: Any, k: int) -> tuple[Any, Any]:
-    """The k smallest of each row of a matrix; of equal ones those that come first."""
+    """Return the k smallest values of each row, sorted, and their columns.
+
+    If values are equal, the first column is selected.
+    """
     n = distances.shape[1]
     if k < n:
         kth = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
-        # All that may be among them, ties included, in their order; the rest as far as can be.
+        # Ties with the k-th value keep their order in the stable sort.
         distances = np.where(distances <= kth, distances, np.inf)
     rows = np.argsort(distances, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(distances, rows, axis=1), rows

@@ -1,4 +1,4 @@
-"""Classes by a vote of neighbours."""
+"""Classification by the nearest neighbours."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from spinney.conformal.group_limits import RowCategories, categories_of
 from spinney.conformal.mixins import HeldOut, SetMixin, subsample_rows
 from spinney.data.table import read_table
+from spinney.models.neighbor_rows import NeighborModel
+from spinney.models.outcomes import SeveralShares, Shares
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._search import (
-    KNeighborSearch,
+    KNeighborPredictor,
     RadiusNeighborSearch,
     extend_constraints,
     flatten,
@@ -26,41 +28,43 @@ __all__ = ["KNeighborsClassifier", "RadiusNeighborsClassifier"]
 
 
 class KNeighborsClassifier(  # type: ignore[misc]
-    SetMixin, KNeighborSearch, neighbors.KNeighborsClassifier
+    SetMixin, KNeighborPredictor, neighbors.KNeighborsClassifier
 ):
-    """The class that most of the k nearest rows have.
+    """Predict the majority class of the k nearest training rows.
 
     Parameters
     ----------
     n_neighbors : int, default=5
-        How many neighbours decide.
+        Number of neighbours.
     weights : str, callable or None, default="uniform"
-        "uniform" (or None): all count the same. "distance": one over the distance; where some
-        neighbours are at distance 0, only they count. A kernel, of distance / distance of the
-        farthest of the k: "triangular", "epanechnikov", "biweight", "triweight", "tricube",
-        "cosine", "gaussian", "logistic"; the farthest counts nothing then (but for the last two),
-        and where nobody would count, all count the same. Or a function that makes weights of an
-        array of distances.
+        Weights of the neighbours. "uniform" (or None): all weights are equal. "distance": one over
+        the distance; if neighbours have distance 0, only these have weight. A kernel of
+        distance / distance of the k-th neighbour: "triangular", "epanechnikov", "biweight",
+        "triweight", "tricube", "cosine", "gaussian" or "logistic". Except for the last two, the
+        k-th neighbour has weight 0. If all weights would be 0, all are 1. A function computes
+        weights from an array of distances.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute", "hnsw"}, default="auto"
-        The index. "auto" takes what is expected to cost least, by the number of rows and columns,
-        the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" walks a graph (`HNSW`) and
-        misses a neighbour now and then.
+        The index. "auto" selects the lowest expected cost, which depends on the numbers of rows
+        and columns, the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" is an
+        approximate index (`HNSW`), which may miss neighbours.
     leaf_size : int, default=30
-        Rows in a leaf of a tree. Changes the time, not the result.
+        Number of rows in a leaf of a tree. It affects the speed, not the result.
     p : float, default=2
-        The power of ``metric="minkowski"``: 1 is "manhattan", 2 "euclidean".
+        Power of ``metric="minkowski"``: 1 is "manhattan", 2 is "euclidean".
     metric : str, callable or DistanceMetric, default="minkowski"
-        Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
-        what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
-        for X of strings. "gower" for tables with categories and missing values. "kernel": the
-        distance in the space of ``metric_params["kernel"]``, a name or a function of two rows.
+        Any metric of scikit-learn. "mahalanobis" and "seuclidean" estimate the parameters that
+        `metric_params` lacks from the training rows. "precomputed": X contains distances. "edit"
+        and "hamming": X may contain strings. "gower": X may contain categories and missing values.
+        "kernel": the distance in the feature space of ``metric_params["kernel"]``, a name or a
+        function of two rows.
     metric_params : dict or None, default=None
-        Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
-        whether numbers are divided by their "range" (default) or their standard deviation
-        ("std"), and ``categorical_features``, which columns are categories: "from_dtype"
-        (default), or a mask, indices or names.
+        Parameters of the metric. For "gower": ``weights``, a number for each column; ``scale``,
+        which divides numeric differences by the "range" of the column (default) or by its
+        standard deviation ("std"); ``categorical_features``: "from_dtype" (default), or a mask,
+        indices or names of the categorical columns.
     n_jobs : int or None, default=None
-        Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
+        Number of threads; None means the value of `spinney.set_num_threads`. The result does not
+        depend on it.
 
     Attributes
     ----------
@@ -69,15 +73,15 @@ class KNeighborsClassifier(  # type: ignore[misc]
     outputs_2d_ : bool
         Whether y had several columns.
     effective_metric_ : str or callable
-        The metric that is used, for instance "euclidean" for "minkowski" with p = 2.
+        The metric in use, for instance "euclidean" for "minkowski" with p = 2.
     effective_metric_params_ : dict
         Its parameters.
     n_features_in_ : int
         Number of columns of X in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where all are strings.
+        Names of the columns, if all are strings.
     n_samples_fit_ : int
-        Number of rows of fit.
+        Number of training rows.
 
     Examples
     --------
@@ -94,45 +98,80 @@ class KNeighborsClassifier(  # type: ignore[misc]
     )
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict classes; of classes with as many votes the first.
+        """Predict classes; if classes have equal weight, the first one.
 
         Parameters
         ----------
         X : array, sparse matrix, frame or strings, or None
-            The queries. None predicts each row of fit from the others.
+            The queries. None predicts each training row from the others.
 
         Returns
         -------
         ndarray of shape (n_queries,) or (n_queries, n_outputs)
             The classes.
         """
-        return _winners(self, self._votes(X))
+        return _most_voted(self, self._votes(X))
 
     def predict_proba(self, X: Any) -> Any:
-        """Share of the votes of each class.
+        """Predict the class probabilities, which are shares of the neighbours' weights.
 
         Parameters
         ----------
         X : array, sparse matrix, frame or strings, or None
-            The queries. None asks about each row of fit by the others.
+            The queries. None predicts each training row from the others.
 
         Returns
         -------
         ndarray of shape (n_queries, n_classes), or a list of them
-            The shares; one array for each output where there are several.
+            The probabilities; one array for each output if there are several outputs.
         """
         shares = [votes / votes.sum(axis=1, keepdims=True) for votes in self._votes(X)]
         return shares if self.outputs_2d_ else shares[0]
 
+    def fitted_model(self) -> NeighborModel:
+        """Return the fitted model as a value, without scikit-learn's API.
+
+        Returns
+        -------
+        NeighborModel
+            The training rows and their class indicators, one column for each class of each output.
+            Its scores are the shares of the classes.
+
+        Raises
+        ------
+        NotExpressible
+            The metric is not Euclidean, `weights` is a function or a kernel, the index is
+            approximate, or there are fewer rows than `n_neighbors`.
+        """
+        rows = self._expressible_rows()
+        codes = np.asarray(self._y)
+        outcome: SeveralShares | Shares
+        if self.outputs_2d_:
+            indicators = [np.eye(len(c))[codes[:, k]] for k, c in enumerate(self.classes_)]
+            values = np.concatenate(indicators, axis=1)
+            outcome = SeveralShares(self.classes_, divisor=1.0)
+        else:
+            values = np.eye(len(self.classes_))[codes]
+            outcome = Shares(self.classes_, divisor=1.0)
+        return NeighborModel(
+            rows,
+            values,
+            k=int(self.n_neighbors),
+            by_distance=self.weights == "distance",
+            outcome=outcome,
+        )
+
     def _held_out_rows(self) -> HeldOut:
         if vars(self).get("_held_out") is None:
             if self.outputs_2d_:
-                raise ValueError("predict_set: expected a model of one output, got several")
-            # Each row by the others: asked for when it is first needed, as it costs many queries.
+                raise ValueError(
+                    "predict_set: expected a model with one output, got several outputs"
+                )
+            # Leave-one-out predictions take one query per row, so they are computed on demand.
             rows: Any = subsample_rows(len(self._y))
-            if len(self._y) > int(self.n_neighbors or 1):
+            if len(self._y) > int(self.n_neighbors):
                 shares = np.asarray(self.predict_proba(None))[rows]
-            else:  # there are too few others to ask
+            else:  # too few other rows
                 rows, shares = slice(0), np.empty((0, len(self.classes_)))
             codes = np.asarray(self._y[rows]).astype(np.int32)
             own = self._own_categories()
@@ -141,7 +180,7 @@ class KNeighborsClassifier(  # type: ignore[misc]
         return super()._held_out_rows()
 
     def _own_categories(self) -> RowCategories | None:
-        """Return the categories of the rows of fit."""
+        """Return the categories of the training rows."""
         index = vars(self).get("_index")
         if not isinstance(index, GowerIndex):
             return None
@@ -154,56 +193,60 @@ class KNeighborsClassifier(  # type: ignore[misc]
         return categories_of(read_table(self, X, index.schema), index.schema)
 
     def _votes(self, X: Any) -> list[NDArray[Any]]:
+        """Return for each output the summed weights, (n_queries, n_classes)."""
         check_is_fitted(self, "_fit_method")
-        distances, rows = self.kneighbors(X)
+        distances, rows = self._finite_neighbors(X)
         weights = weigh(self.weights, distances)
         if weights is not None and (weights == 0).all(axis=1).any():
+            # The texts of errors that scikit-learn raises too are the same.
             raise ValueError(
                 "All neighbors of some sample is getting zero weights. Please modify 'weights' to "
                 "avoid this case if you are using a user-defined function."
             )
         query = np.repeat(np.arange(len(rows)), rows.shape[1])
         flat = None if weights is None else weights.ravel()
-        return _count(self, rows.ravel(), query, flat, len(rows))
+        return _count_votes(self, rows.ravel(), query, flat, len(rows))
 
 
 class RadiusNeighborsClassifier(  # type: ignore[misc]
     SetMixin, RadiusNeighborSearch, neighbors.RadiusNeighborsClassifier
 ):
-    """The class that most of the rows within a radius have.
+    """Predict the majority class of the training rows within a radius.
 
     Parameters
     ----------
     radius : float, default=1.0
-        How far neighbours may be.
+        Largest distance of a neighbour.
     weights : str, callable or None, default="uniform"
-        "uniform" (or None): all count the same. "distance": one over the distance; where some
-        neighbours are at distance 0, only they count. A kernel, of distance / radius:
-        "triangular", "epanechnikov", "biweight", "triweight", "tricube", "cosine", "gaussian",
-        "logistic"; where nobody would count, all count the same. Or a function that makes weights
-        of an array of arrays of distances.
+        Weights of the neighbours. "uniform" (or None): all weights are equal. "distance": one over
+        the distance; if neighbours have distance 0, only these have weight. A kernel of
+        distance / radius: "triangular", "epanechnikov", "biweight", "triweight", "tricube",
+        "cosine", "gaussian" or "logistic"; if all weights would be 0, all are 1. A function
+        computes weights from an array of arrays of distances.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute", "hnsw"}, default="auto"
-        The index. "auto" takes what is expected to cost least, by the number of rows and columns,
-        the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" is of no use here: it
-        finds the k nearest.
+        The index. "auto" selects the lowest expected cost, which depends on the numbers of rows
+        and columns and the metric (`spinney.neighbors.choose_algorithm`). "hnsw" is not supported:
+        it only finds the k nearest rows.
     leaf_size : int, default=30
-        Rows in a leaf of a tree. Changes the time, not the result.
+        Number of rows in a leaf of a tree. It affects the speed, not the result.
     p : float, default=2
-        The power of ``metric="minkowski"``: 1 is "manhattan", 2 "euclidean".
+        Power of ``metric="minkowski"``: 1 is "manhattan", 2 is "euclidean".
     metric : str, callable or DistanceMetric, default="minkowski"
-        Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
-        what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
-        for X of strings. "gower" for tables with categories and missing values. "kernel": the
-        distance in the space of ``metric_params["kernel"]``, a name or a function of two rows.
+        Any metric of scikit-learn. "mahalanobis" and "seuclidean" estimate the parameters that
+        `metric_params` lacks from the training rows. "precomputed": X contains distances. "edit"
+        and "hamming": X may contain strings. "gower": X may contain categories and missing values.
+        "kernel": the distance in the feature space of ``metric_params["kernel"]``, a name or a
+        function of two rows.
     outlier_label : label, array-like of labels, "most_frequent" or None, default=None
-        What is predicted where nobody is within the radius; None raises an error.
+        The prediction for rows without neighbours. If None, such rows raise an error.
     metric_params : dict or None, default=None
-        Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
-        whether numbers are divided by their "range" (default) or their standard deviation
-        ("std"), and ``categorical_features``, which columns are categories: "from_dtype"
-        (default), or a mask, indices or names.
+        Parameters of the metric. For "gower": ``weights``, a number for each column; ``scale``,
+        which divides numeric differences by the "range" of the column (default) or by its
+        standard deviation ("std"); ``categorical_features``: "from_dtype" (default), or a mask,
+        indices or names of the categorical columns.
     n_jobs : int or None, default=None
-        Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
+        Number of threads; None means the value of `spinney.set_num_threads`. The result does not
+        depend on it.
 
     Attributes
     ----------
@@ -212,17 +255,17 @@ class RadiusNeighborsClassifier(  # type: ignore[misc]
     outputs_2d_ : bool
         Whether y had several columns.
     outlier_label_ : list or None
-        What is predicted where nobody is near, for each output.
+        The prediction for rows without neighbours, for each output.
     effective_metric_ : str or callable
-        The metric that is used, for instance "euclidean" for "minkowski" with p = 2.
+        The metric in use, for instance "euclidean" for "minkowski" with p = 2.
     effective_metric_params_ : dict
         Its parameters.
     n_features_in_ : int
         Number of columns of X in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where all are strings.
+        Names of the columns, if all are strings.
     n_samples_fit_ : int
-        Number of rows of fit.
+        Number of training rows.
 
     Examples
     --------
@@ -237,21 +280,21 @@ class RadiusNeighborsClassifier(  # type: ignore[misc]
     )
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict classes; of classes with as many votes the first.
+        """Predict classes; if classes have equal weight, the first one.
 
         Parameters
         ----------
         X : array, sparse matrix, frame or strings, or None
-            The queries. None predicts each row of fit from the others.
+            The queries. None predicts each training row from the others.
 
         Returns
         -------
         ndarray of shape (n_queries,) or (n_queries, n_outputs)
-            The classes; `outlier_label` where nobody is within the radius.
+            The classes; `outlier_label` for rows without neighbours.
         """
         shares = self.predict_proba(X)
         shares = shares if self.outputs_2d_ else [shares]
-        out = _winners(self, shares).reshape(len(shares[0]), -1)
+        out = _most_voted(self, shares).reshape(len(shares[0]), -1)
         for k, share in enumerate(shares):
             is_alone = (share == 0).all(axis=1)
             if is_alone.any():
@@ -259,17 +302,18 @@ class RadiusNeighborsClassifier(  # type: ignore[misc]
         return out if self.outputs_2d_ else out.ravel()
 
     def predict_proba(self, X: Any) -> Any:
-        """Share of the votes of each class.
+        """Predict the class probabilities, which are shares of the neighbours' weights.
 
         Parameters
         ----------
         X : array, sparse matrix, frame or strings, or None
-            The queries. None asks about each row of fit by the others.
+            The queries. None predicts each training row from the others.
 
         Returns
         -------
         ndarray of shape (n_queries, n_classes), or a list of them
-            The shares; all zero where nobody is within the radius and `outlier_label` is no class.
+            The probabilities; all zero for rows without neighbours if `outlier_label` is not one of
+            the classes.
         """
         shares, is_alone = self._shares(X)
         if is_alone.any() and self.outlier_label_ is None:
@@ -283,32 +327,34 @@ class RadiusNeighborsClassifier(  # type: ignore[misc]
     def _held_out_rows(self) -> HeldOut:
         if vars(self).get("_held_out") is None:
             if self.outputs_2d_:
-                raise ValueError("predict_set: expected a model of one output, got several")
-            # Each row by the others: asked for when it is first needed, as it costs many queries.
+                raise ValueError(
+                    "predict_set: expected a model with one output, got several outputs"
+                )
+            # Leave-one-out predictions take one query per row, so they are computed on demand.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 shares, is_alone = self._shares(None)
-            # Without a label for them, rows that nobody is near get no prediction either.
+            # Without an outlier label, rows without neighbours have no prediction.
             counted = np.flatnonzero(~is_alone) if self.outlier_label_ is None else slice(None)
-            told = shares[0][counted]
-            rows = subsample_rows(len(told))
+            predicted = shares[0][counted]
+            rows = subsample_rows(len(predicted))
             codes = np.asarray(self._y[counted][rows]).astype(np.int32).ravel()
             if len(codes):
-                self._held_out = HeldOut("rows, each by the others", codes, told[rows])
+                self._held_out = HeldOut("rows, each by the others", codes, predicted[rows])
         return super()._held_out_rows()
 
     def _why_none(self) -> str:
-        return " (no row has another within the radius)"
+        return " (no training row has a neighbour within the radius)"
 
     def _shares(self, X: Any) -> tuple[list[NDArray[Any]], NDArray[np.bool_]]:
-        """Shares of votes for each output, and which rows have no neighbours."""
+        """Return the class shares for each output, and which queries have no neighbours."""
         check_is_fitted(self, "_fit_method")
         distances, found = self.radius_neighbors(X)
         rows, query = flatten(found)
         is_alone = np.bincount(query, minlength=len(found)) == 0
         weights = weigh_ragged(self.weights, distances, query, self.radius)
         shares = []
-        for k, votes in enumerate(_count(self, rows, query, weights, len(found))):
+        for k, votes in enumerate(_count_votes(self, rows, query, weights, len(found))):
             classes = self.classes_[k] if self.outputs_2d_ else self.classes_
             if is_alone.any() and self.outlier_label_ is not None:
                 is_label = classes == self.outlier_label_[k]
@@ -324,7 +370,7 @@ class RadiusNeighborsClassifier(  # type: ignore[misc]
         return shares, is_alone
 
 
-def _count(
+def _count_votes(
     model: Any,
     rows: NDArray[Any],
     query: NDArray[Any],
@@ -342,7 +388,8 @@ def _count(
     return out
 
 
-def _winners(model: Any, votes: list[NDArray[Any]]) -> NDArray[Any]:
+def _most_voted(model: Any, votes: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return the class with the most votes for each output; the first one of a tie."""
     classes = model.classes_ if model.outputs_2d_ else [model.classes_]
     out = np.empty((len(votes[0]), len(classes)), dtype=classes[0].dtype)
     for k, (names, share) in enumerate(zip(classes, votes, strict=True)):

@@ -1,4 +1,4 @@
-"""An approximate index of nearest neighbours."""
+"""HNSW: an approximate index of nearest neighbours."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["HNSW"]
 
-_METRICS = ("euclidean", "cosine", "inner_product")
+_HNSW_METRICS = ("euclidean", "cosine", "inner_product")
 _DEFAULT_EF = 64
-_MOST_HELD_OUT = 500  # rows that wait outside the graph until it is tuned
-_FEWEST_HELD_OUT = 20  # fewer say little about the recall: search exactly instead
+_MAX_HELD_OUT = 500  # rows that are added to the graph after it was tuned on them
+_MIN_HELD_OUT = 20  # with fewer rows the recall is uncertain, and the search is exact instead
 
 Vectors = NDArray[np.float32]
 Ids = NDArray[np.int64]
@@ -33,53 +33,56 @@ Filter = NDArray[np.bool_] | Callable[[Ids], Any]
 
 
 class HNSW(ModelMethods, BaseEstimator):
-    """An approximate index of nearest neighbours: a graph that queries walk through.
+    """Search approximate nearest neighbours in a graph.
 
-    Every vector is linked to some that are close to it but far from each other (a hierarchical
-    navigable small world graph, Malkov and Yashunin, 2018). A query starts at the top of a few
-    sparse layers and goes on to whatever is closer; on the ground it keeps the `ef` closest
-    vectors it has met. A larger `ef` finds more of the true neighbours and takes longer. The graph
-    is the same for any number of threads.
+    The index is a hierarchical navigable small world graph (Malkov and Yashunin, 2018). Each vector
+    has links to vectors that are close to it but far from each other. A query starts in the
+    sparsest layer and moves to closer vectors, layer by layer. In the bottom layer, which has all
+    vectors, it keeps the `ef` closest vectors found so far. A larger `ef` finds more of the true
+    neighbours and takes longer. The graph does not depend on the number of threads.
 
     Parameters
     ----------
     metric : {"euclidean", "cosine", "inner_product"}, default="euclidean"
-        Distance. Cosine distance is one minus the cosine; a row of zeros is at distance one from
-        everything. Of inner products the largest come first, as distances with a minus sign.
+        The distance. Cosine distance is one minus the cosine; a row of zeros has distance one to
+        all rows. The distance of "inner_product" is the negative inner product.
     M : int, default=16
-        Links that a new vector gets on each layer; on the ground it may end up with twice as many.
+        Number of links of a new vector in each layer, from 2 to 1024. In the bottom layer a vector
+        has at most twice as many links.
     ef_construction : int, default=200
-        Candidates among which links are chosen.
+        Number of candidates from which the links of a new vector are selected.
     ef_search : int or None, default=None
-        The `ef` of queries that do not say. None means 64, or what `target_recall` asks for.
+        Default `ef` of queries. None means 64, or the value that reaches `target_recall`.
     target_recall : float or None, default=None
-        Share of the true ten nearest neighbours that queries should find, such as 0.95. `fit` then
-        looks for the smallest `ef` that finds them, for rows that it has kept out of the graph.
+        Fraction of the true ten nearest neighbours that queries should find, such as 0.95. `fit`
+        then selects the smallest `ef` that finds them, with held-out rows as queries.
     codes : {"uint8"} or None, default=None
-        "uint8" keeps a copy of each vector in bytes, walks by these and measures the best again.
-        Faster, for a quarter more memory; for Euclidean and cosine distance.
+        "uint8" also stores each vector as bytes. Searches use the bytes, and the distances of the
+        best candidates are computed again from the vectors. This is faster and takes a quarter
+        more memory. Only for Euclidean and cosine distance.
     random_state : int, RandomState instance or None, default=0
-        Decides which vectors stand on upper layers, and which wait outside the graph.
+        Controls the vectors in the upper layers, and the held-out rows.
     n_jobs : int or None, default=None
-        Threads; they do not change the result. None means the value of
-        `spinney.set_num_threads`.
+        Number of threads; None means the value of `spinney.set_num_threads`. The result does not
+        depend on it.
 
     Attributes
     ----------
     ef_search_ : int
-        The `ef` of queries that do not say.
+        Default `ef` of queries.
     recall_ : float or None
-        Recall that the last tuning reached on queries outside the graph.
+        Recall of the last tuning, on queries outside the graph.
     recall_k_ : int or None
-        Neighbours asked for in that tuning.
+        Number of neighbours of each query in that tuning.
     ids_ : ndarray of shape (n_vectors,)
         Ids of the vectors, in no particular order.
     n_features_in_ : int
-        Columns.
+        Number of columns.
 
     Notes
     -----
-    Searches may run on several threads at once. What changes the index must run alone.
+    Several threads may search at once. `fit`, `add`, `delete` and `tune` must not run at the same
+    time as other methods.
 
     Examples
     --------
@@ -93,8 +96,8 @@ class HNSW(ModelMethods, BaseEstimator):
     """
 
     _index: _core.Hnsw
-    _ids: NDArray[Any]  # by slot, the number that the core gives a vector
-    _lookup: tuple[Ids, Ids] | None  # ids in their order, and their slots
+    _ids: NDArray[Any]  # by slot, the core's number of a vector
+    _lookup: tuple[Ids, Ids] | None  # sorted ids and their slots
     ef_search_: int
     recall_: float | None
     recall_k_: int | None
@@ -121,19 +124,19 @@ class HNSW(ModelMethods, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> HNSW:
-        """Build the graph of the rows of X; their ids are 0, 1, 2, …
+        """Build the graph of the rows of X, with the ids 0, 1, 2, …
 
         Parameters
         ----------
         X : array of shape (n_rows, n_features)
-            Numbers, which are kept as float32.
+            The vectors, which are stored as float32.
         y : None
             Not used.
 
         Returns
         -------
         HNSW
-            The index itself.
+            This index.
         """
         self._check_parameters()
         rows = self._read(X, reset=True)
@@ -142,16 +145,16 @@ class HNSW(ModelMethods, BaseEstimator):
         self._start()
         n_rows = len(rows)
         self._index.reserve(n_rows)
-        held_out = min(_MOST_HELD_OUT, n_rows // 10)
-        if self.target_recall is None or held_out < _FEWEST_HELD_OUT:
+        n_held_out = min(_MAX_HELD_OUT, n_rows // 10)
+        if self.target_recall is None or n_held_out < _MIN_HELD_OUT:
             self._insert(rows, np.arange(n_rows))
             if self.target_recall is not None:
                 self._set_ef(n_rows, 1.0, min(10, n_rows))
         else:
-            outside, inside = _divide(n_rows, held_out, self._seed)
-            self._insert(rows[inside], inside)
-            self._tune(rows[outside], min(10, len(inside)), float(self.target_recall))
-            self._insert(rows[outside], outside)
+            held_out, train = _hold_out_rows(n_rows, n_held_out, self._seed)
+            self._insert(rows[train], train)
+            self._tune(rows[held_out], min(10, len(train)), float(self.target_recall))
+            self._insert(rows[held_out], held_out)
         self._ids = self._ids[self._index.reorder()]
         return self
 
@@ -161,14 +164,14 @@ class HNSW(ModelMethods, BaseEstimator):
         Parameters
         ----------
         X : array of shape (n_rows, n_features)
-            Numbers.
+            The vectors.
         ids : array of int or None, default=None
-            An id for each row, none of which is in use. None goes on from the largest so far.
+            A new id for each row. None means consecutive ids after the largest id so far.
 
         Returns
         -------
         HNSW
-            The index itself.
+            This index.
         """
         is_new = not hasattr(self, "_index")
         if is_new:
@@ -181,15 +184,19 @@ class HNSW(ModelMethods, BaseEstimator):
         if ids is None:
             self._insert(rows, np.arange(self._next_id, self._next_id + len(rows)))
             return self
-        named = _as_ids(ids)
-        if len(named) != len(rows):
-            raise ValueError(f"ids: expected {len(rows)}, one for each row of X, got {len(named)}")
-        if len(np.unique(named)) != len(named):
-            raise ValueError("ids: the same id was given to several rows")
-        taken = self._places_of(named) >= 0
-        if taken.any():
-            raise ValueError(f"ids: {named[taken][0]} is in use already")
-        self._insert(rows, named)
+        new_ids = _as_ids(ids)
+        if len(new_ids) != len(rows):
+            raise ValueError(
+                f"ids: expected {len(rows)} ids, one for each row of X, got {len(new_ids)}"
+            )
+        if len(np.unique(new_ids)) != len(new_ids):
+            raise ValueError("ids: expected distinct ids, got an id of several rows")
+        is_used = self._slots_of(new_ids) >= 0
+        if is_used.any():
+            raise ValueError(
+                f"ids: expected new ids, but {new_ids[is_used][0]} is in use; delete it first"
+            )
+        self._insert(rows, new_ids)
         return self
 
     def query(
@@ -207,39 +214,40 @@ class HNSW(ModelMethods, BaseEstimator):
         Parameters
         ----------
         X : array of shape (n_queries, n_features)
-            Numbers.
+            The queries.
         k : int, default=5
-            Neighbours of each row.
+            Number of neighbours of each query.
         ef : int or None, default=None
-            Candidates that a walk keeps: more find more of the true neighbours. None means
-            `ef_search_`; less than k means k. With as many as there are vectors the search is
-            exact.
+            Number of candidates of a search, at least k; more candidates find more of the true
+            neighbours. None means `ef_search_`. The search is exact if `ef` is the number of
+            vectors.
         filter : array of bool, function or None, default=None
-            Which vectors may be an answer: ``filter[id]`` says so, or ``filter(ids)`` for an array
-            of all ids. Where it leaves few, all of them are measured instead of walking.
+            The vectors that may be returned: those with a true ``filter[id]``, or a true value in
+            ``filter(ids)``, which gets an array of all ids. If few vectors pass the filter, the
+            search is exact.
         return_distance : bool, default=True
-            Whether distances are returned too.
+            Whether to return distances as well.
         n_jobs : int or None, default=None
-            Threads of this search; None means the `n_jobs` of the index. They do not change the
-            result.
+            Number of threads; None means the `n_jobs` of the index. The result does not depend on
+            it.
 
         Returns
         -------
         distances : ndarray of shape (n_queries, k)
-            Distances, ascending; only if `return_distance`. Infinite where `filter` leaves fewer
-            than k vectors.
+            Distances, ascending; only if `return_distance`. They end with infinite distances if
+            fewer than k vectors pass the filter.
         ids : ndarray of shape (n_queries, k)
-            Ids of the neighbours; -1 where there are none.
+            Ids of the neighbours; -1 for missing neighbours.
         """
         check_is_fitted(self, "_index")
-        rows = self._read(X, reset=False, fewest=0)
-        wanted = _at_least_one("k", k)
-        if wanted > len(self):
-            raise ValueError(f"k must be at most the number of vectors, {len(self)}, got {wanted}")
-        width = self.ef_search_ if ef is None else _at_least_one("ef", ef)
+        rows = self._read(X, reset=False, min_rows=0)
+        k = _at_least_one("k", k)
+        if k > len(self):
+            raise ValueError(f"k must be at most the number of vectors, {len(self)}, got {k}")
+        ef = self.ef_search_ if ef is None else _at_least_one("ef", ef)
         allowed = None if filter is None else self._allowed(filter)
         n_threads = effective_n_jobs(self.n_jobs if n_jobs is None else n_jobs)
-        distances, slots = self._search(rows, wanted, width, allowed, n_threads)
+        distances, slots = self._search(rows, k, ef, allowed, n_threads)
         missing = slots == np.iinfo(np.uint32).max
         slots[missing] = 0
         ids = self._ids[slots].astype(np.int64)
@@ -247,93 +255,94 @@ class HNSW(ModelMethods, BaseEstimator):
         return (distances, ids) if return_distance else ids
 
     def delete(self, ids: Any) -> HNSW:
-        """Take vectors out: they are never an answer again.
+        """Delete vectors: they are no longer returned by queries.
 
-        They stay in the graph, as places that walks pass through.
+        They remain in the graph as nodes that searches pass through.
 
         Parameters
         ----------
         ids : int or array of int
-            Their ids.
+            Ids of the vectors.
 
         Returns
         -------
         HNSW
-            The index itself.
+            This index.
         """
         check_is_fitted(self, "_index")
-        named = _as_ids(np.atleast_1d(ids))
-        places = self._places_of(named)
-        if (places < 0).any():
-            raise ValueError(f"ids: there is no vector {named[places < 0][0]}")
-        self._index.erase(np.ascontiguousarray(places, dtype=np.uint32))
+        ids = _as_ids(np.atleast_1d(ids))
+        deleted = self._slots_of(ids)
+        if (deleted < 0).any():
+            raise ValueError(
+                f"ids: expected ids of the index, but it has no vector {ids[deleted < 0][0]}"
+            )
+        self._index.erase(np.ascontiguousarray(deleted, dtype=np.uint32))
         assert self._lookup is not None
         known, slots = self._lookup
-        slots[np.searchsorted(known, named)] = -1
+        slots[np.searchsorted(known, ids)] = -1
         return self
 
     def tune(self, X_queries: Any = None, k: int = 10, target_recall: float = 0.95) -> HNSW:
-        """Set `ef_search_` to the smallest that reaches a recall.
+        """Set `ef_search_` to the smallest value that reaches a recall.
 
-        The recall is the share of the true k nearest neighbours (found by measuring all) that the
-        index finds. Queries must not be vectors of the index: those are linked to their neighbours
-        and are found too easily.
+        The recall is the fraction of the true k nearest neighbours that the index finds. Queries
+        must not be vectors of the index: those have links to their neighbours, so their recall is
+        too high.
 
         Parameters
         ----------
         X_queries : array of shape (n_queries, n_features) or None, default=None
-            Queries like those to come; some hundreds. None keeps a sample of the vectors out of a
-            second graph of the others, which takes as long as `fit` did.
+            Some hundreds of representative queries. None builds a second graph without a sample of
+            the vectors, which are then the queries; this takes as long as `fit`.
         k : int, default=10
-            Neighbours asked for.
+            Number of neighbours of each query.
         target_recall : float, default=0.95
-            Recall to reach.
+            The recall to reach, above 0 and at most 1.
 
         Returns
         -------
         HNSW
-            The index itself.
+            This index.
         """
         check_is_fitted(self, "_index")
         target = _as_recall(target_recall)
         n_vectors = len(self)
-        wanted = _at_least_one("k", k)
-        if wanted > n_vectors:
-            raise ValueError(f"k must be at most the number of vectors, {n_vectors}, got {wanted}")
+        k = _at_least_one("k", k)
+        if k > n_vectors:
+            raise ValueError(f"k must be at most the number of vectors, {n_vectors}, got {k}")
         if X_queries is not None:
-            self._tune(self._read(X_queries, reset=False), wanted, target)
+            self._tune(self._read(X_queries, reset=False), k, target)
             return self
-        held_out = min(_MOST_HELD_OUT, n_vectors // 10)
-        if held_out < _FEWEST_HELD_OUT or wanted > n_vectors - held_out:
-            self._set_ef(n_vectors, 1.0, wanted)
+        n_held_out = min(_MAX_HELD_OUT, n_vectors // 10)
+        if n_held_out < _MIN_HELD_OUT or k > n_vectors - n_held_out:
+            self._set_ef(n_vectors, 1.0, k)
             return self
         state = self._index.state()
         rows = state["vectors"].reshape(-1, self.n_features_in_)
         if self._index.n_deleted > 0:
             rows = rows[state["deleted"] == 0]
-        outside, inside = _divide(n_vectors, held_out, self._seed)
-        others = self._new_index()
-        others.add(np.ascontiguousarray(rows[inside]), effective_n_jobs(self.n_jobs))
-        self._tune(rows[outside], wanted, target, others)
+        held_out, train = _hold_out_rows(n_vectors, n_held_out, self._seed)
+        second = self._new_index()
+        second.add(np.ascontiguousarray(rows[train]), effective_n_jobs(self.n_jobs))
+        self._tune(rows[held_out], k, target, second)
         return self
 
     def save(self, path: str | Path) -> None:  # type: ignore[override]
-        """Write the index to a file: arrays and JSON, in the safetensors format.
+        """Save the index to a file in the safetensors format.
 
         Parameters
         ----------
         path : str or Path
-            The file; one that is there is replaced when all is written.
+            The file; an existing file is replaced after the new one is complete.
         """
         check_is_fitted(self, "_index")
-        write_index(Path(os.fsdecode(path)), self._index.state(), self._kept())
+        write_index(Path(os.fsdecode(path)), self._index.state(), self._metadata())
 
     @classmethod
     def load(cls, path: str | Path) -> HNSW:  # type: ignore[override]
-        """Read an index that `save` has written.
+        """Load an index from a file that `save` wrote.
 
-        Sizes and numbers are checked before they are used: a file that was cut off or changed
-        raises a ValueError.
+        The contents are checked: an incomplete or damaged file raises a ValueError.
 
         Parameters
         ----------
@@ -345,12 +354,14 @@ class HNSW(ModelMethods, BaseEstimator):
         HNSW
             The index.
         """
-        state, kept = read_index(Path(os.fsdecode(path)))
+        state, metadata = read_index(Path(os.fsdecode(path)))
         index = cls()
         try:
-            index._restore(state, kept)
+            index._restore(state, metadata)
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise ValueError(f"{path}: not an index of this version ({error})") from error
+            raise ValueError(
+                f"{path}: expected an HNSW index, got missing or wrong values ({error})"
+            ) from error
         return index
 
     @property
@@ -363,7 +374,7 @@ class HNSW(ModelMethods, BaseEstimator):
 
     @property
     def n_bytes_(self) -> int:
-        """Memory of vectors, bytes, links and ids."""
+        """Memory of the vectors, codes, links and ids, in bytes."""
         check_is_fitted(self, "_index")
         return int(self._index.n_bytes) + int(self._ids.nbytes)
 
@@ -400,28 +411,35 @@ class HNSW(ModelMethods, BaseEstimator):
             self._index = self._index_of(arrays)
 
     def _check_parameters(self) -> None:
-        if self.metric not in _METRICS:
-            raise ValueError(f"metric must be one of {', '.join(_METRICS)}, got {self.metric!r}")
+        if self.metric not in _HNSW_METRICS:
+            raise ValueError(
+                f"metric must be one of {', '.join(_HNSW_METRICS)}, got {self.metric!r}"
+            )
         if self.codes not in (None, "uint8"):
             raise ValueError(f"codes must be None or 'uint8', got {self.codes!r}")
         if self.codes is not None and self.metric == "inner_product":
-            raise ValueError("codes='uint8' serves euclidean and cosine distance only")
+            raise ValueError(
+                "codes='uint8' requires metric='euclidean' or 'cosine', got 'inner_product'"
+            )
         if not 2 <= _at_least_one("M", self.M) <= 1024:
-            raise ValueError(f"M must be in 2 … 1024, got {self.M}")
+            raise ValueError(f"M must be between 2 and 1024, got {self.M}")
         _at_least_one("ef_construction", self.ef_construction)
         if self.ef_search is not None:
             _at_least_one("ef_search", self.ef_search)
         if self.target_recall is not None:
             _as_recall(self.target_recall)
 
-    def _read(self, X: Any, *, reset: bool, fewest: int = 1) -> Vectors:
+    def _read(self, X: Any, *, reset: bool, min_rows: int = 1) -> Vectors:
         rows: Vectors = validate_data(
-            self, X, reset=reset, dtype=np.float32, order="C", ensure_min_samples=fewest
+            self, X, reset=reset, dtype=np.float32, order="C", ensure_min_samples=min_rows
         )
-        # Squares of differences, and their sums, must be float32 too.
+        # Sums of squared differences must be finite in float32.
         bound = np.sqrt(np.finfo(np.float32).max / (4.0 * rows.shape[1]))
         if self.metric != "cosine" and rows.size and max(rows.max(), -rows.min()) > bound:
-            raise ValueError(f"X has values beyond {bound:.1e}: too large to measure in float32")
+            raise ValueError(
+                f"X has values beyond {bound:.1e}, whose distances overflow float32; scale the "
+                "columns"
+            )
         return np.ascontiguousarray(rows)
 
     def _options(self) -> dict[str, Any]:
@@ -440,6 +458,7 @@ class HNSW(ModelMethods, BaseEstimator):
         return _core.Hnsw.from_state(self.n_features_in_, **self._options(), **arrays)
 
     def _start(self) -> None:
+        """Create an empty index."""
         self._index = self._new_index()
         self._ids = np.empty(0, dtype=np.int32)
         self._lookup = None
@@ -453,11 +472,11 @@ class HNSW(ModelMethods, BaseEstimator):
         try:
             self._index.add(np.ascontiguousarray(rows), effective_n_jobs(self.n_jobs))
         finally:
-            # All of them, unless somebody interrupted.
-            self._name(ids[: len(self._index) - before])
+            # An interrupt may leave only some of the rows in the index.
+            self._append_ids(ids[: len(self._index) - before])
 
-    def _name(self, ids: Ids) -> None:
-        self._ids = np.concatenate([self._ids, _compact(ids)])
+    def _append_ids(self, ids: Ids) -> None:
+        self._ids = np.concatenate([self._ids, _narrow_ids(ids)])
         self._lookup = None
         if len(ids):
             self._next_id = max(self._next_id, int(ids.max()) + 1)
@@ -494,8 +513,8 @@ class HNSW(ModelMethods, BaseEstimator):
     def _set_ef(self, ef: int, recall: float, k: int) -> None:
         self.ef_search_, self.recall_, self.recall_k_ = int(ef), float(recall), int(k)
 
-    def _places_of(self, ids: Ids) -> Ids:
-        # The slot of each id, or -1. Deleted ids are none.
+    def _slots_of(self, ids: Ids) -> Ids:
+        """Return the slot of each id; -1 for unknown and deleted ids."""
         if self._lookup is None:
             slots = np.arange(len(self._ids))
             if self._index.n_deleted > 0:
@@ -508,27 +527,33 @@ class HNSW(ModelMethods, BaseEstimator):
         at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
         return np.where(known[at] == ids, slots[at], -1)
 
-    def _allowed(self, which: Filter) -> NDArray[np.uint8]:
+    def _allowed(self, filter: Filter) -> NDArray[np.uint8]:
+        """Return for each slot whether its vector passes a filter."""
         ids = self._ids.astype(np.int64)
-        if callable(which):
-            answer = np.asarray(which(ids))
-            if answer.shape != ids.shape:
+        if callable(filter):
+            passes = np.asarray(filter(ids))
+            if passes.shape != ids.shape:
                 raise ValueError(
-                    f"filter: expected {len(ids)} answers, one for each id, got {answer.shape}"
+                    f"filter: expected a function that returns an array of shape {ids.shape}, one "
+                    f"value for each id, got shape {passes.shape}"
                 )
         else:
-            mask = np.asarray(which)
+            mask = np.asarray(filter)
             if mask.ndim != 1 or mask.dtype != np.bool_:
-                raise ValueError("filter must be an array of bool with one dimension, or callable")
+                raise ValueError(
+                    "filter: expected a function or a one-dimensional array of bool, got "
+                    f"{mask.ndim} dimensions of {mask.dtype}"
+                )
             if len(ids) and (ids.min() < 0 or ids.max() >= len(mask)):
                 raise ValueError(
-                    f"filter has {len(mask)} entries, but ids run from {ids.min()} to {ids.max()}"
+                    f"filter: expected an entry for each id from {ids.min()} to {ids.max()}, got "
+                    f"{len(mask)} entries"
                 )
-            answer = mask[ids]
-        return np.ascontiguousarray(answer.astype(np.bool_).view(np.uint8))
+            passes = mask[ids]
+        return np.ascontiguousarray(passes.astype(np.bool_).view(np.uint8))
 
-    def _kept(self) -> dict[str, Any]:
-        # What the file has beside the graph.
+    def _metadata(self) -> dict[str, Any]:
+        """Return the content of a file besides the graph."""
         return {
             "parameters": {
                 "metric": self.metric,
@@ -547,44 +572,48 @@ class HNSW(ModelMethods, BaseEstimator):
             "ids": self._ids.astype(np.int64),
         }
 
-    def _restore(self, state: dict[str, Any], kept: dict[str, Any]) -> None:
-        self.set_params(**kept["parameters"])
+    def _restore(self, state: dict[str, Any], metadata: dict[str, Any]) -> None:
+        """Set all attributes from the content of a file, after checks."""
+        self.set_params(**metadata["parameters"])
         self._check_parameters()
-        self.n_features_in_ = _at_least_one("n_features", kept["n_features"])
-        self._seed = int(kept["seed"])
+        self.n_features_in_ = _at_least_one("n_features", metadata["n_features"])
+        self._seed = int(metadata["seed"])
         index = self._index_of(state)
         self._start()
-        ids = _as_ids(kept["ids"])
+        ids = _as_ids(metadata["ids"])
         if len(ids) != len(index):
             raise ValueError(f"expected {len(index)} ids, got {len(ids)}")
         self._index = index
-        self._ids = _compact(ids)
+        self._ids = _narrow_ids(ids)
         live = self._ids if index.n_deleted == 0 else self._ids[state["deleted"] == 0]
         if len(np.unique(live)) != len(live):
-            raise ValueError("an id occurs twice")
-        self._next_id = max(int(kept["next_id"]), int(ids.max()) + 1 if len(ids) else 0)
-        self.ef_search_ = _at_least_one("ef_search", kept["ef_search"])
-        recall, recall_k = kept["recall"], kept["recall_k"]
+            raise ValueError("expected distinct ids, got duplicates")
+        self._next_id = max(int(metadata["next_id"]), int(ids.max()) + 1 if len(ids) else 0)
+        self.ef_search_ = _at_least_one("ef_search", metadata["ef_search"])
+        recall, recall_k = metadata["recall"], metadata["recall_k"]
         self.recall_ = None if recall is None else float(recall)
         self.recall_k_ = None if recall_k is None else int(recall_k)
 
 
-def _divide(n_rows: int, n_outside: int, seed: int) -> tuple[Ids, Ids]:
-    # Rows kept out of a graph and the others, both in their order.
-    outside = np.zeros(n_rows, dtype=bool)
-    outside[np.random.default_rng(seed).choice(n_rows, n_outside, replace=False)] = True
-    return np.flatnonzero(outside), np.flatnonzero(~outside)
+def _hold_out_rows(n_rows: int, n_held_out: int, seed: int) -> tuple[Ids, Ids]:
+    """Return a sorted random sample of the rows, and the other rows."""
+    is_held_out = np.zeros(n_rows, dtype=bool)
+    is_held_out[np.random.default_rng(seed).choice(n_rows, n_held_out, replace=False)] = True
+    return np.flatnonzero(is_held_out), np.flatnonzero(~is_held_out)
 
 
 def _as_ids(ids: Any) -> Ids:
     array = np.asarray(ids)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise ValueError("ids must be integers, in an array with one dimension")
+        raise ValueError(
+            f"ids: expected a one-dimensional array of integers, got {array.ndim} dimensions of "
+            f"{array.dtype}"
+        )
     return array.astype(np.int64)
 
 
-def _compact(ids: Ids) -> NDArray[Any]:
-    # Half the memory where ids are small, as they mostly are.
+def _narrow_ids(ids: Ids) -> NDArray[Any]:
+    """Convert ids to 32 bits, for half the memory, if all of them fit."""
     bounds = np.iinfo(np.int32)
     small = len(ids) == 0 or (ids.min() >= bounds.min and ids.max() <= bounds.max)
     return ids.astype(np.int32) if small else ids

@@ -1,4 +1,4 @@
-"""How wide a walk must be for the recall that is asked for."""
+"""Selection of HNSW's `ef` for a target recall."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ __all__ = ["find_ef"]
 def find_ef(
     index: _core.Hnsw, queries: NDArray[np.float32], k: int, target: float, n_threads: int
 ) -> tuple[int, float]:
-    """Return the smallest ef that reaches the recall, and the recall it reaches.
+    """Return the smallest ef that reaches a recall, and its recall.
 
-    The width is doubled until it is enough and then halved in between. Recall need not grow with
-    every step of ef, but over hundreds of queries it very nearly does.
+    The search doubles ef and then bisects. It assumes that the recall increases with ef, which is
+    almost true for hundreds of queries.
     """
     exact = _distances(index, queries, k, 0, n_threads, exact=True)
-    # By distance, so that ties count whichever of them is found.
+    # Comparing distances instead of rows counts ties as correct.
     farthest = exact[:, -1:] + 1e-6 * np.abs(exact[:, -1:])
 
     def recall(ef: int) -> float:
         found = _distances(index, queries, k, ef, n_threads, exact=False)
         return float(np.mean(found <= farthest))
 
-    # The search is exact with as many candidates as vectors.
-    enough, too_few = k, k - 1
-    reached = recall(enough)
-    while reached < target and enough < len(index):
-        enough, too_few = min(2 * enough, len(index)), enough
-        reached = recall(enough)
-    while enough - too_few > 1:
-        middle = (enough + too_few) // 2
-        reached_there = recall(middle)
-        if reached_there >= target:
-            enough, reached = middle, reached_there
+    # With as many candidates as vectors, the search is exact.
+    ef, too_small = k, k - 1
+    best = recall(ef)
+    while best < target and ef < len(index):
+        ef, too_small = min(2 * ef, len(index)), ef
+        best = recall(ef)
+    while ef - too_small > 1:
+        middle = (ef + too_small) // 2
+        of_middle = recall(middle)
+        if of_middle >= target:
+            ef, best = middle, of_middle
         else:
-            too_few = middle
-    return enough, reached
+            too_small = middle
+    return ef, best
 
 
 def _distances(

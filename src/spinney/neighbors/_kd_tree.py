@@ -1,4 +1,4 @@
-"""The k-d tree: exact neighbours in a few dimensions, or nearly exact ones in less time."""
+"""k-d tree: exact or approximate nearest neighbours in few dimensions."""
 
 from __future__ import annotations
 
@@ -10,53 +10,48 @@ from scipy.spatial.distance import cdist
 
 from spinney import _core
 from spinney.neighbors._kernels import kernel_values
+from spinney.neighbors._metrics import METRIC_POWERS
 from spinney.neighbors._tree_index import TreeIndex, check_points
 from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["KDTree"]
 
-_POWERS = {
-    "euclidean": 2.0,
-    "l2": 2.0,
-    "manhattan": 1.0,
-    "cityblock": 1.0,
-    "l1": 1.0,
-    "chebyshev": np.inf,
-    "infinity": np.inf,
-}
-_BLOCK = 1 << 22  # distances that are made at once
+
+_BLOCK_SIZE = 1 << 22  # distances that are in memory at a time
 
 
 class KDTree(TreeIndex):
-    """A k-d tree, with the methods of scikit-learn's and the answers of a search of all rows.
+    """Search exact nearest neighbours in few dimensions.
 
-    A node is cut along the widest side of its box, near the median. Rows that are all the same stay
-    together, whatever their number.
+    The methods are those of scikit-learn's KDTree.
+
+    A node is split near the median along the widest side of its bounding box. A node whose rows are
+    all equal is not split.
 
     Parameters
     ----------
     X : array-like of shape (n_rows, n_features)
-        The rows; finite numbers.
+        The rows; all values must be finite.
     leaf_size : int, default=32
-        Rows of a leaf at most. It has no effect on what is found.
+        Largest number of rows in a leaf. It affects the speed, not the result.
     metric : str, default="minkowski"
         "euclidean" ("l2"), "manhattan" ("cityblock", "l1"), "chebyshev" ("infinity"), or
         "minkowski" ("p") with the power `p`.
     p : float, default=2.0
-        The power of "minkowski", at least 1; infinity is "chebyshev".
+        Power of "minkowski", at least 1; infinity is "chebyshev".
     n_jobs : int, default=None
-        Threads; they do not change the result.
+        Number of threads; the result does not depend on it.
 
     Attributes
     ----------
     data : ndarray of shape (n_rows, n_features)
         The rows.
     valid_metrics : list of str
-        Names that `metric` may have.
+        Names of the supported metrics.
 
     Notes
     -----
-    Rows at the same distance come in the order of their numbers.
+    Rows with equal distances are sorted by their numbers.
 
     Examples
     --------
@@ -68,7 +63,7 @@ class KDTree(TreeIndex):
     ([0, 1], [0.0, 0.0])
     """
 
-    valid_metrics = [*_POWERS, "minkowski", "p"]
+    valid_metrics = [*METRIC_POWERS, "minkowski", "p"]
 
     def __init__(
         self,
@@ -81,13 +76,13 @@ class KDTree(TreeIndex):
     ) -> None:
         self.data = check_points(X, "X")
         if leaf_size < 1:
-            raise ValueError("leaf_size must be greater than or equal to 1")
+            raise ValueError("leaf_size must be greater than or equal to 1")  # scikit-learn's text
         if metric not in self.valid_metrics:
             raise ValueError(
                 f"metric: expected one of {', '.join(self.valid_metrics)} for a KDTree, got "
                 f"{metric!r}"
             )
-        power = _POWERS.get(metric, float(p))
+        power = METRIC_POWERS.get(metric, float(p))
         if not power >= 1:
             raise ValueError(f"p must be greater or equal to one for metric='minkowski', got {p}")
         self.leaf_size, self.metric, self.p, self.n_jobs = int(leaf_size), metric, power, n_jobs
@@ -104,8 +99,8 @@ class KDTree(TreeIndex):
         return_distance: bool = True,
         dualtree: bool = False,
         breadth_first: bool = False,
-        sort_results: bool = True,
         *,
+        sort_results: bool = True,
         eps: float = 0.0,
         max_leaves: int | None = None,
         n_jobs: int | None = None,
@@ -115,29 +110,30 @@ class KDTree(TreeIndex):
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features)
-            Where to look from.
+            The queries.
         k : int, default=1
-            How many rows.
+            Number of neighbours.
         return_distance : bool, default=True
             Whether to return distances as well.
         dualtree, breadth_first, sort_results : bool
-            As in scikit-learn, which they are for: one search serves all, and results are sorted.
+            No effect; for compatibility with scikit-learn. Results are always sorted.
         eps : float, default=0.0
-            The distance of each row found may exceed that of the true one by this share, which
-            saves time.
+            Relative error of the distances: the distance of the i-th returned row is at most
+            ``1 + eps`` times that of the i-th nearest row. Larger values take less time.
         max_leaves : int, default=None
-            Leaves that a query looks at, at most; 1 is the search without a way back. None: as many
-            as it takes to be exact.
+            Largest number of leaves that a query searches; 1 is a search without backtracking.
+            None: the search is exact.
         n_jobs : int or None, default=None
-            Threads of this search; None means the `n_jobs` of the index. They do not change the
-            result.
+            Number of threads; None means the `n_jobs` of the index. The result does not depend on
+            it.
 
         Returns
         -------
         distances : ndarray of shape (n_queries, k)
-            Ascending; only if `return_distance`. Infinite where `max_leaves` left too few rows.
+            Distances, ascending; only if `return_distance`. Missing neighbours, possible with
+            `max_leaves`, have infinite distance.
         rows : ndarray of shape (n_queries, k)
-            Numbers of the rows; of equal distances the smallest first.
+            Row numbers; if distances are equal, the smallest number is first.
         """
         queries = self._check_query(X, k)
         if not eps >= 0:
@@ -145,8 +141,8 @@ class KDTree(TreeIndex):
         if max_leaves is not None and max_leaves < 1:
             raise ValueError(f"max_leaves: expected at least 1, got {max_leaves}")
         n_threads = self._threads(n_jobs)
-        told = self._tree.query(queries, int(k), float(eps), int(max_leaves or 0), n_threads)
-        distances, rows = (array.reshape(len(queries), int(k)) for array in told)
+        nearest = self._tree.query(queries, int(k), float(eps), int(max_leaves or 0), n_threads)
+        distances, rows = (array.reshape(len(queries), int(k)) for array in nearest)
         return (distances, rows) if return_distance else rows
 
     def _within(self, queries: Any, radii: Any, sort: bool, n_threads: int) -> tuple[Any, ...]:
@@ -155,13 +151,13 @@ class KDTree(TreeIndex):
     def _count(self, queries: Any, radii: Any, n_threads: int) -> NDArray[np.int64]:
         return self._tree.count_within(queries, radii, n_threads)
 
-    def _sum_everywhere(self, queries: Any, h: float, kernel: str) -> NDArray[np.float64]:
+    def _sum_over_all_rows(self, queries: Any, h: float, kernel: str) -> NDArray[np.float64]:
         names = {1.0: "cityblock", 2.0: "euclidean", np.inf: "chebyshev"}
         name: Any = names.get(self.p, "minkowski")
-        more = {"p": self.p} if name == "minkowski" else {}
-        step = max(1, _BLOCK // len(self.data))
+        params = {"p": self.p} if name == "minkowski" else {}
+        step = max(1, _BLOCK_SIZE // len(self.data))
         sums = np.empty(len(queries))
         for start in range(0, len(queries), step):
-            block = cdist(queries[start : start + step], self.data, name, **more)
+            block = cdist(queries[start : start + step], self.data, name, **params)
             sums[start : start + step] = kernel_values(kernel, block / h).sum(axis=1)
         return sums

@@ -1,4 +1,4 @@
-"""Kernels of densities, normalised, as scikit-learn names them."""
+"""Kernels of density estimates and their normalisation, with scikit-learn's names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DENSITY_KERNELS = ("gaussian", "tophat", "epanechnikov", "exponential", "linear"
 
 
 def kernel_values(kernel: str, u: Any) -> Any:
-    """Values of a kernel at distances over bandwidth; 1 at 0."""
+    """Return the values of a kernel at u = distance / bandwidth; the value at 0 is 1."""
     if kernel == "gaussian":
         return np.exp(-0.5 * u * u)
     if kernel == "exponential":
@@ -29,12 +29,12 @@ def kernel_values(kernel: str, u: Any) -> Any:
 
 
 def log_volume(d: int) -> float:
-    """Logarithm of the volume of the unit ball."""
+    """Return the logarithm of the volume of the unit ball in d dimensions."""
     return float(0.5 * d * np.log(np.pi) - gammaln(0.5 * d + 1))
 
 
 def log_normalisation(kernel: str, h: float, d: int) -> float:
-    """Logarithm of what a sum of kernels is to be multiplied by, to integrate to one."""
+    """Return the logarithm of the factor for which the kernel integrates to one."""
     if kernel == "gaussian":
         log_integral = 0.5 * d * np.log(2 * np.pi)
     elif kernel == "tophat":
@@ -47,7 +47,7 @@ def log_normalisation(kernel: str, h: float, d: int) -> float:
     elif kernel == "linear":
         log_integral = log_volume(d) - np.log(d + 1)
     else:
-        # d V(d) ∫ r^(d-1) cos(π r / 2) dr over [0, 1]: by parts, with the sines in between.
+        # d V(d) ∫ r^(d-1) cos(π r / 2) dr over [0, 1]: the recursion of integration by parts.
         a = np.pi / 2
         cosines = sines = 1 / a
         for m in range(1, d):

@@ -1,4 +1,4 @@
-"""Local regression: a polynomial of its own at every place, fitted to the rows around it."""
+"""Local regression: polynomials fitted to the training rows around each point."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, subsample_rows
 from spinney.data.labels import encode_labels
 from spinney.models.methods import ModelMethods
-from spinney.neighbors._neighborhoods import METRICS
-from spinney.neighbors._smoother import KERNELS, Answers, Smoother, Width
+from spinney.neighbors._neighborhoods import LOCAL_METRICS
+from spinney.neighbors._smoother import KERNEL_SUPPORTS, LocalFits, Smoother, Width
 from spinney.neighbors._width_choice import choose_width
 from spinney.runtime.threads import effective_n_jobs
 
@@ -31,7 +31,7 @@ __all__ = ["LocalClassifier", "LocalRegression"]
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-MOST_TERMS = 2_000
+_MAX_TERMS = 2_000
 
 
 def _is_number(value: Any) -> bool:
@@ -39,10 +39,10 @@ def _is_number(value: Any) -> bool:
 
 
 class BaseLocal(ModelMethods, BaseEstimator, metaclass=ABCMeta):
-    """Base class of both kinds; not to be used directly."""
+    """Base class of the local regressor and the local classifier."""
 
     _parameter_constraints: dict[str, Any] = {
-        # Read where they are used, with texts that say what was expected.
+        # Checked in `fit`, whose error messages are more precise.
         "degree": "no_validation",
         "kernel": "no_validation",
         "bandwidth": "no_validation",
@@ -65,26 +65,27 @@ class BaseLocal(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _encode(self, y: Array) -> Floats:
-        """Targets as the smoother takes them, (n_rows, n_outputs)."""
+        """Return the targets of the smoother, (n_rows, n_outputs)."""
 
     @abstractmethod
     def _finish(self, values: Floats) -> Floats:
-        """Make predictions of what the smoother says; both (n_rows, n_outputs)."""
+        """Convert the smoother's values to predictions, both (n_rows, n_outputs)."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Smoother:
+        """Check the data, store the rows with positive weight, and select the width."""
         self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=is_regressor(self))
         targets = self._encode(y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        said = weights > 0
-        if not said.any():
-            raise ValueError("sample_weight: expected a positive weight, got none")
-        if not said.all():
-            X, targets, weights = X[said], targets[said], weights[said]
+        has_weight = weights > 0
+        if not has_weight.any():
+            raise ValueError("sample_weight: expected at least one positive weight, got only zeros")
+        if not has_weight.all():
+            X, targets, weights = X[has_weight], targets[has_weight], weights[has_weight]
         n_terms = X.shape[1] * (X.shape[1] + 3) // 2 if self.degree == 2 else X.shape[1]
-        if self.degree and n_terms > MOST_TERMS:
+        if self.degree and n_terms > _MAX_TERMS:
             raise ValueError(
-                f"degree={self.degree}: expected at most {MOST_TERMS} coefficients, got {n_terms} "
+                f"degree={self.degree}: expected at most {_MAX_TERMS} coefficients, got {n_terms} "
                 f"for {X.shape[1]} features"
             )
         smoother = Smoother(
@@ -103,12 +104,12 @@ class BaseLocal(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         self.bandwidth_ = self._width.bandwidth
         self.n_neighbors_ = self._width.k
         self._smoother = smoother
-        self._inside: Answers | None = None
+        self._inside: LocalFits | None = None
         self._left_out: Floats | None = None
         return smoother
 
     def _check_parameters(self) -> None:
-        def refuse(name: str, expected: str) -> None:
+        def fail(name: str, expected: str) -> None:
             raise ValueError(f"{name}: expected {expected}, got {getattr(self, name)!r}")
 
         if (
@@ -116,29 +117,30 @@ class BaseLocal(ModelMethods, BaseEstimator, metaclass=ABCMeta):
             or not isinstance(self.degree, Integral)
             or self.degree not in (0, 1, 2)
         ):
-            refuse("degree", "0, 1 or 2")
+            fail("degree", "0, 1 or 2")
         if not callable(self.kernel) and not (
-            isinstance(self.kernel, str) and self.kernel in KERNELS
+            isinstance(self.kernel, str) and self.kernel in KERNEL_SUPPORTS
         ):
-            refuse("kernel", f"a function or one of {', '.join(KERNELS)}")
+            fail("kernel", f"a function or one of {', '.join(KERNEL_SUPPORTS)}")
         if self.bandwidth is not None and not (
             (isinstance(self.bandwidth, str) and self.bandwidth == "cv")
             or (_is_number(self.bandwidth) and 0 < self.bandwidth < np.inf)
         ):
-            refuse("bandwidth", "a positive number, 'cv' or None")
+            fail("bandwidth", "a positive number, 'cv' or None")
         k = self.n_neighbors
         if not (isinstance(k, str) and k == "cv") and not (
             _is_number(k) and (int(k) >= 1 if isinstance(k, Integral) else 0 < k <= 1)
         ):
-            refuse("n_neighbors", "a number >= 1 of rows, a share in (0, 1] or 'cv'")
+            fail("n_neighbors", "a number of rows >= 1, a fraction in (0, 1] or 'cv'")
         if not _is_number(self.alpha) or not 0 <= self.alpha < np.inf:
-            refuse("alpha", "a finite number >= 0")
-        if not isinstance(self.metric, str) or self.metric not in METRICS:
-            refuse("metric", f"one of {', '.join(METRICS)}")
+            fail("alpha", "a finite number >= 0")
+        if not isinstance(self.metric, str) or self.metric not in LOCAL_METRICS:
+            fail("metric", f"one of {', '.join(LOCAL_METRICS)}")
         if not isinstance(self.outside, str) or self.outside not in ("nearest", "nan"):
-            refuse("outside", "'nearest' or 'nan'")
+            fail("outside", "'nearest' or 'nan'")
 
     def _read_width(self, smoother: Smoother) -> Width:
+        """Convert `n_neighbors` or `bandwidth` to a width; select it for "cv"."""
         kind = "n_neighbors" if self.bandwidth is None else "bandwidth"
         given = getattr(self, kind)
         if isinstance(given, str):
@@ -151,28 +153,29 @@ class BaseLocal(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         if isinstance(given, Integral):
             return Width(k=int(given))
         k = float(given) * smoother.total
-        # With weights that are no counts a share need not be a number of rows.
-        counts = smoother.counted is None or (smoother.counted % 1 == 0).all()
-        return Width(k=max(1, int(k + 1e-5)) if counts else k)
+        # With fractional weights, k may be a fraction, too.
+        are_counts = smoother.counted is None or (smoother.counted % 1 == 0).all()
+        return Width(k=max(1, int(k + 1e-5)) if are_counts else k)
 
-    def _answer(self, X: Any, with_gradients: bool = False) -> Answers:
+    def _fit_locally(self, X: Any, with_gradients: bool = False) -> LocalFits:
+        """Fit the polynomials at the rows of X."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        answers = self._smoother.smooth(
+        fits = self._smoother.smooth(
             np.ascontiguousarray(X),
             self._width,
             effective_n_jobs(self.n_jobs),
             with_gradients=with_gradients,
         )
         if self.outside == "nan":
-            answers.values[answers.alone] = np.nan
-            answers.noise[answers.alone] = np.nan
+            fits.values[fits.is_isolated] = np.nan
+            fits.noise[fits.is_isolated] = np.nan
             if with_gradients:
-                answers.gradients[answers.alone] = np.nan
-        return answers
+                fits.gradients[fits.is_isolated] = np.nan
+        return fits
 
-    def _at_training_rows(self) -> Answers:
-        """Answers at the training rows: for what is only known after all of them were fitted."""
+    def _fits_at_training_rows(self) -> LocalFits:
+        """Return the fits at the training rows, which are computed on demand."""
         check_is_fitted(self)
         if self._inside is None:
             smoother = self._smoother
@@ -187,10 +190,11 @@ class BaseLocal(ModelMethods, BaseEstimator, metaclass=ABCMeta):
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[misc]
         if "_inside" in state:
-            state["_inside"] = None  # found again where it is asked for
+            state["_inside"] = None  # computed again on demand
         return state
 
     def _leave_one_out(self) -> Floats:
+        """Return the leave-one-out predictions, which are computed on demand."""
         check_is_fitted(self)
         if self._left_out is None:
             smoother = self._smoother
@@ -206,84 +210,85 @@ class BaseLocal(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         """Effective number of parameters: the trace of the smoother."""
         check_is_fitted(self)
         if self._smoother.logit:
-            raise AttributeError("effective_dof_ is for link='identity' alone")
-        return float(self._at_training_rows().leverages.sum())
+            raise AttributeError("effective_dof_ requires link='identity', got 'logit'")
+        return float(self._fits_at_training_rows().leverages.sum())
 
 
 class LocalRegression(IntervalMixin, RegressorMixin, BaseLocal):
-    """Local regression: at each place a polynomial, fitted to the rows around it.
+    """Predict by a local polynomial, fitted to the training rows around each point.
 
-    At a place x each training row gets the weight K(d(x, x_i) / h(x)), a polynomial in the
-    differences x_i − x is fitted by weighted least squares, and its value at x, the intercept, is
-    the prediction. Degree 0 is the estimate of Nadaraya and Watson, degree 1 with the nearest rows
-    and `robust` iterations is loess.
+    At a point x, each training row has the weight K(d(x, x_i) / h(x)). A polynomial of the
+    differences x_i − x is fitted by weighted least squares. The prediction is its value at x, the
+    intercept. Degree 0 is the Nadaraya-Watson estimate. Degree 1 with `n_neighbors` and `robust`
+    iterations is loess.
 
     Parameters
     ----------
     degree : {0, 1, 2}, default=1
         Degree of the polynomials; 2 has all squares and products.
     kernel : str or callable, default="tricube"
-        How the weight falls with u, the distance in bandwidths: "uniform" (1), "triangular"
-        (1 − u), "epanechnikov" (1 − u²), "biweight" (1 − u²)², "triweight" (1 − u²)³, "tricube"
-        (1 − u³)³ and "cosine" cos(πu/2), all zero beyond u = 1; "gaussian" exp(−u²/2) and
-        "logistic" 4 / (e^u + 2 + e^−u), which have no end. All are 1 at u = 0. A function takes an
-        array of u and returns weights >= 0.
+        Weight as a function of u, the distance divided by the bandwidth. Zero for u > 1: "uniform"
+        (1), "triangular" (1 − u), "epanechnikov" (1 − u²), "biweight" (1 − u²)², "triweight"
+        (1 − u²)³, "tricube" (1 − u³)³ and "cosine" cos(πu/2). Unbounded: "gaussian" exp(−u²/2) and
+        "logistic" 4 / (e^u + 2 + e^−u). All are 1 at u = 0. A function gets an array of u and
+        returns weights >= 0.
     bandwidth : float, "cv" or None, default=None
-        The bandwidth h, the same everywhere. Kernels without an end are cut where the weight is
-        below 1e-12; a function is asked about all rows. "cv": of 15 bandwidths the one with the
-        smallest squared error when rows are left out one at a time (at most 5,000 rows, evenly
-        spaced). None: `n_neighbors` decides.
+        The bandwidth h, the same at all points. Unbounded kernels are cut off where the weight is
+        below 1e-12; a function gets the distances of all rows. "cv" selects the candidate with the
+        smallest leave-one-out squared error, out of 15, on at most 5,000 evenly spaced rows. None
+        means that `n_neighbors` determines the bandwidth.
     n_neighbors : int, float or "cv", default=30
-        The bandwidth at x reaches the n-th nearest training row: h(x) is its distance times 1.001,
-        so that the n-th keeps a little weight. Rows as far as the n-th all belong to them, rows
-        farther never do, whatever the kernel. A float is a share of the rows, as the span of loess.
-        More than there are rows: all. A row of weight w counts as w rows. "cv": as for bandwidths;
-        a row that is left out still counts as one of the n.
+        The bandwidth at x is 1.001 times the distance of the n-th nearest training row, so this
+        row has a small weight. Rows with the same distance as the n-th belong to the neighbours;
+        farther rows have no weight for any kernel. A float is a fraction of the rows, like the span
+        of loess. If n is larger than the number of rows, all rows are neighbours. A row of weight w
+        counts as w rows. "cv" selects n like the bandwidth; a held-out row counts as one of the n.
     alpha : float, default=0.0
         Ridge penalty: alpha times the sum of squared coefficients is added to the weighted sum of
-        squares. The intercept is free.
+        squares. The intercept has no penalty.
     metric : {"euclidean", "manhattan", "chebyshev"}, default="euclidean"
-        Distance. Features are taken as they are: scale them to like units first, for instance
-        with StandardScaler.
+        The distance. Features are not scaled; give them similar units, for instance with
+        StandardScaler.
     robust : int, default=0
-        Number of times that rows are weighed again by (1 − (r / 6m)²)², r being their residuals
-        and m the median of all ``|r|``: outliers lose their say. Bandwidths do not change.
+        Number of robust iterations, which reduce the effect of outliers. Each multiplies the
+        weights by (1 − (r / 6m)²)², with the residuals r and the median m of ``|r|``. Bandwidths do
+        not change.
     outside : {"nearest", "nan"}, default="nearest"
-        What a place says where no row has weight: the target of the nearest row (with gradient
+        Prediction at points where no row has weight: the target of the nearest row (with gradient
         zero), or NaN.
     n_jobs : int, default=None
-        Number of threads; None is `spinney.get_num_threads()`. The answers do not depend on it.
+        Number of threads; None means `spinney.get_num_threads()`. The result does not depend on it.
 
     Attributes
     ----------
     bandwidth_ : float or None
         The bandwidth, if it is fixed.
     n_neighbors_ : int, float or None
-        The number of nearest rows, if it decides.
+        The number of nearest rows, if it determines the bandwidth.
     cv_widths_, cv_errors_ : ndarray
-        With "cv": what was tried, and the mean squared errors.
+        With "cv": the candidates and their mean squared errors.
     robust_weights_ : ndarray of shape (n_rows,)
-        The last weights of robust iterations, of rows whose sample weight is positive.
+        Weights of the last robust iteration, for the rows with positive sample weight.
     effective_dof_ : float
-        Effective number of parameters, the trace of the smoother. This and the next three are
-        computed when they are first asked for, by fits at all training rows.
+        Effective number of parameters, the trace of the smoother. This and the next three
+        attributes are computed on first access, by fits at all training rows.
     sigma_ : float
-        Standard deviation of the noise: residuals squared, over the weight of the rows minus
-        `effective_dof_`. NaN if nothing is left.
+        Standard deviation of the noise: the root of the weighted sum of squared residuals, divided
+        by the total weight minus `effective_dof_`. NaN if this difference is zero.
     loo_residuals_ : ndarray of shape (n_rows,)
-        Targets minus predictions from all other rows, of rows whose sample weight is positive. The
-        bandwidths are those with all rows.
+        Targets minus leave-one-out predictions, for the rows with positive sample weight. The
+        bandwidths are those of all rows.
     loo_score_ : float
-        R² of those predictions.
+        R² of the leave-one-out predictions.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    Where the rows do not determine all coefficients (too few of them, all in a line, duplicates),
-    the smallest ones that fit best are taken, each feature measured in its range around the place,
-    the intercept left free. Rows all in one place give their mean. Directions in which the terms
-    vary by less than 1e-9 of the widest are not fitted.
+    Too few, collinear or duplicate rows do not determine all coefficients. The fit then is the
+    minimum-norm solution, with each feature scaled by its range around the point, and without a
+    penalty of the intercept. If all rows are equal, the prediction is their mean. Directions in
+    which the terms vary by less than 1e-9 of the largest variation are not fitted.
 
     References
     ----------
@@ -292,7 +297,7 @@ class LocalRegression(IntervalMixin, RegressorMixin, BaseLocal):
 
     See Also
     --------
-    LocalClassifier : The same for classes.
+    LocalClassifier : Local regression of class probabilities.
 
     Examples
     --------
@@ -342,29 +347,29 @@ class LocalRegression(IntervalMixin, RegressorMixin, BaseLocal):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LocalRegression:
-        """Keep the rows, choose the bandwidth, and weigh rows again if that was asked for.
+        """Store the rows, select the bandwidth, and compute the robust weights.
 
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_features)
-            The rows: finite numbers.
+            The training rows; all values must be finite.
         y : array-like of shape (n_rows,)
             The targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows; whole numbers are as good as repeated rows.
+            Weights of the rows; an integer weight is equivalent to repetitions of the row.
 
         Returns
         -------
         LocalRegression
-            Itself.
+            This estimator.
         """
         if not _is_number(self.robust) or not isinstance(self.robust, Integral) or self.robust < 0:
-            raise ValueError(f"robust: expected a number of times >= 0, got {self.robust!r}")
+            raise ValueError(f"robust: expected a number of iterations >= 0, got {self.robust!r}")
         smoother = self._fit(X, y, sample_weight)
         given = smoother.weights
         self.robust_weights_ = np.ones(smoother.n_rows)
         for _ in range(self.robust):
-            residuals = smoother.targets - self._at_training_rows().values
+            residuals = smoother.targets - self._fits_at_training_rows().values
             rounding = 1e-9 * float(np.ptp(smoother.targets))
             self.robust_weights_ = _bisquare(residuals[:, 0], given, rounding)
             smoother.weights = given * self.robust_weights_
@@ -379,60 +384,60 @@ class LocalRegression(IntervalMixin, RegressorMixin, BaseLocal):
         X : array or frame of shape (n_rows, n_features)
             The rows.
         return_std : bool, default=False
-            Return standard errors of the predictions, too: of the curve, without the noise of a
-            new target and without the bias.
+            Whether to return standard errors as well. They include neither the noise of a new
+            target nor the bias of the fit.
 
         Returns
         -------
         ndarray of shape (n_rows,), or two of them
             Predictions, and their standard errors.
         """
-        answers = self._answer(X)
-        values = answers.values[:, 0]
+        fits = self._fit_locally(X)
+        values = fits.values[:, 0]
         if not return_std:
             return values
-        return values, self.sigma_ * np.sqrt(answers.noise)
+        return values, self.sigma_ * np.sqrt(fits.noise)
 
     def _held_out_rows(self) -> HeldOut:
         if vars(self).get("_held_out") is None:
             smoother = self._smoother
-            told = self._leave_one_out()[:, 0]
+            predicted = self._leave_one_out()[:, 0]
             truth = smoother.targets[:, 0]
-            # Squared errors, smoothed over the same neighbourhoods: the variance around a place.
+            # Squared errors, averaged over the same neighbourhoods, estimate the local variance.
             self._squares = Smoother(
                 smoother.X,
-                ((truth - told) ** 2)[:, np.newaxis],
+                ((truth - predicted) ** 2)[:, np.newaxis],
                 smoother.weights,
                 kernel=self.kernel,
                 degree=0,
                 alpha=0.0,
                 metric=self.metric,
             )
-            threads = effective_n_jobs(self.n_jobs)
-            every = np.arange(smoother.n_rows)
-            scale = self._scale(self._squares.leave_one_out(every, self._width, threads))
-            known = np.flatnonzero(np.isfinite(told) & np.isfinite(scale))
+            n_threads = effective_n_jobs(self.n_jobs)
+            all_rows = np.arange(smoother.n_rows)
+            scale = self._scale(self._squares.leave_one_out(all_rows, self._width, n_threads))
+            known = np.flatnonzero(np.isfinite(predicted) & np.isfinite(scale))
             rows = known[subsample_rows(len(known))]
             weights = None if smoother.counted is None else smoother.counted[rows]
             self._held_out = HeldOut(
-                "rows, each by the others", truth[rows], told[rows], scale[rows], weights
+                "rows, each by the others", truth[rows], predicted[rows], scale[rows], weights
             )
         return super()._held_out_rows()
 
     def _predict_with_scale(self, X: Any) -> tuple[Floats, Floats]:
-        self._held_out_rows()  # which smooths the squared errors
+        self._held_out_rows()  # sets _squares
         X = validate_data(self, X, dtype=np.float64, reset=False)
         X = np.ascontiguousarray(X)
         squares = self._squares.smooth(X, self._width, effective_n_jobs(self.n_jobs))
         return np.asarray(self.predict(X), dtype=np.float64), self._scale(squares.values)
 
     def _scale(self, squares: Floats) -> Floats:
-        """Size of the errors around places; what is usual everywhere counts a little."""
-        usual = float(np.mean(self._squares.targets))
-        return np.sqrt(0.9 * squares[:, 0] + 0.1 * usual) + np.finfo(np.float64).tiny
+        """Return the size of the local errors, with a weight of 0.1 for the global mean."""
+        overall = float(np.mean(self._squares.targets))
+        return np.sqrt(0.9 * squares[:, 0] + 0.1 * overall) + np.finfo(np.float64).tiny
 
     def gradient(self, X: Any) -> Floats:
-        """Return the slopes of the polynomials at the rows.
+        """Return the gradients of the polynomials at the rows.
 
         Parameters
         ----------
@@ -442,91 +447,91 @@ class LocalRegression(IntervalMixin, RegressorMixin, BaseLocal):
         Returns
         -------
         ndarray of shape (n_rows, n_features)
-            Slopes.
+            Gradients.
         """
         check_is_fitted(self)
         if self._smoother.degree == 0:
             raise ValueError("degree: expected 1 or 2 for gradients, got 0")
-        return self._answer(X, with_gradients=True).gradients[:, 0]
+        return self._fit_locally(X, with_gradients=True).gradients[:, 0]
 
     @property
     def sigma_(self) -> float:
         """Standard deviation of the noise."""
-        inside = self._at_training_rows()
+        fits = self._fits_at_training_rows()
         weights = self._smoother.weights
-        residuals = self._smoother.targets - inside.values
-        left = weights.sum() - self.effective_dof_
-        if left <= 1e-9 * weights.sum():
+        residuals = self._smoother.targets - fits.values
+        residual_dof = weights.sum() - self.effective_dof_
+        if residual_dof <= 1e-9 * weights.sum():
             return float("nan")
-        return float(np.sqrt(weights @ residuals[:, 0] ** 2 / left))
+        return float(np.sqrt(weights @ residuals[:, 0] ** 2 / residual_dof))
 
     @property
     def loo_residuals_(self) -> Floats:
-        """Targets minus predictions from all other rows."""
-        left_out = self._leave_one_out()
-        return (self._smoother.targets - left_out)[:, 0]
+        """Targets minus leave-one-out predictions."""
+        return (self._smoother.targets - self._leave_one_out())[:, 0]
 
     @property
     def loo_score_(self) -> float:
-        """R² of predictions from all other rows."""
-        left_out = self._leave_one_out()[:, 0]
+        """R² of the leave-one-out predictions."""
+        predicted = self._leave_one_out()[:, 0]
         weights, targets = self._smoother.weights, self._smoother.targets[:, 0]
-        errors = weights @ (targets - left_out) ** 2
-        spread = weights @ (targets - np.average(targets, weights=weights)) ** 2
-        if spread == 0:
+        errors = weights @ (targets - predicted) ** 2
+        total = weights @ (targets - np.average(targets, weights=weights)) ** 2
+        if total == 0:
             return 1.0 if errors == 0 else 0.0
-        return float(1 - errors / spread)
+        return float(1 - errors / total)
 
 
 class LocalClassifier(SetMixin, ClassifierMixin, BaseLocal):
-    """Local regression of the classes: their shares around each place.
+    """Predict class probabilities by local regression around each point.
 
-    Degree 0 gives shares weighed by the kernel. Degrees 1 and 2 fit a polynomial to the indicator
-    of each class; what is below 0 is taken as 0, and the rest is divided by its sum. Or, with
-    ``link="logit"``, to the log-odds: a logistic regression at each place.
+    Degree 0 averages the class indicators with the weights of the kernel. Degrees 1 and 2 fit a
+    polynomial to the indicator of each class; negative values become 0, and the values are
+    normalized to sum 1. With ``link="logit"``, the polynomials are the log-odds of a logistic
+    regression at each point.
 
     Parameters
     ----------
     degree : {0, 1, 2}, default=1
         Degree of the polynomials; 2 has all squares and products.
     kernel : str or callable, default="tricube"
-        How the weight falls with the distance, as in LocalRegression.
+        Weight as a function of the distance, as in LocalRegression.
     bandwidth : float, "cv" or None, default=None
-        The bandwidth, the same everywhere; "cv": the one with the smallest Brier score when rows
-        are left out one at a time; None: `n_neighbors` decides.
+        The bandwidth, the same at all points. "cv" selects the one with the smallest leave-one-out
+        Brier score. None means that `n_neighbors` determines the bandwidth.
     n_neighbors : int, float or "cv", default=30
-        The bandwidth reaches the n-th nearest row, as in LocalRegression.
+        The number of nearest rows within the bandwidth, as in LocalRegression.
     alpha : float, default=0.0
-        Ridge penalty of the squared coefficients, not of the intercept; half of it for log-odds.
+        Ridge penalty of the squared coefficients without the intercept; half of it for log-odds.
     link : {"identity", "logit"}, default="identity"
-        What polynomials are fitted to: the indicators of the classes by least squares, or their
-        log-odds by maximum likelihood, in up to 25 steps of Newton's method (of more than two
-        classes each against all others, divided by the sum). Slower; probabilities near 0 and 1
-        are better. Where the classes around a place can be parted, log-odds would have no end:
-        they stop at ±30, and `alpha` keeps them smaller.
+        "identity" fits the class indicators by least squares. "logit" fits their log-odds by
+        maximum likelihood, with at most 25 Newton steps; several classes are fitted one against
+        the rest, and normalized. "logit" is slower, but better for probabilities near 0 and 1. If
+        the classes around a point are separable, the log-odds are limited to ±30; `alpha` reduces
+        them.
     metric : {"euclidean", "manhattan", "chebyshev"}, default="euclidean"
-        Distance. Features are taken as they are: scale them to like units first.
+        The distance. Features are not scaled; give them similar units.
     outside : {"nearest", "nan"}, default="nearest"
-        What a place says where no row has weight: the class of the nearest row, or NaN as
-        probabilities (and the first class as prediction).
+        Prediction at points where no row has weight: the class of the nearest row, or NaN
+        probabilities (and the first class).
     n_jobs : int, default=None
-        Number of threads; None is `spinney.get_num_threads()`. The answers do not depend on it.
+        Number of threads; None means `spinney.get_num_threads()`. The result does not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes. Of equally probable ones the first is predicted.
+        The classes. If classes are equally probable, the first is predicted.
     bandwidth_, n_neighbors_, cv_widths_, cv_errors_, effective_dof_
-        As in LocalRegression; the errors are Brier scores.
-        `effective_dof_` is for the link "identity" alone.
+        As in LocalRegression; the errors are Brier scores. `effective_dof_` requires the link
+        "identity".
     loo_score_ : float
-        Accuracy of predictions from all other rows.
+        Accuracy of the leave-one-out predictions.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     See Also
     --------
-    LocalRegression : The same for numbers; says more about kernels, bandwidths and special cases.
+    LocalRegression : Regression, with details of kernels, bandwidths and edge cases.
 
     Examples
     --------
@@ -575,27 +580,27 @@ class LocalClassifier(SetMixin, ClassifierMixin, BaseLocal):
         return np.eye(len(self.classes_))[codes]
 
     def _finish(self, values: Floats) -> Floats:
-        # Indicators sum to one and so do their fits: what is positive sums to one or more.
+        # Fits of the indicators sum to one, so the positive ones sum to at least one.
         shares = np.maximum(values, 0.0)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LocalClassifier:
-        """Keep the rows, and choose the bandwidth.
+        """Store the rows and select the bandwidth.
 
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_features)
-            The rows: finite numbers.
+            The training rows; all values must be finite.
         y : array-like of shape (n_rows,)
             The classes.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows; whole numbers are as good as repeated rows.
+            Weights of the rows; an integer weight is equivalent to repetitions of the row.
 
         Returns
         -------
         LocalClassifier
-            Itself.
+            This estimator.
         """
         if not isinstance(self.link, str) or self.link not in ("identity", "logit"):
             raise ValueError(f"link: expected 'identity' or 'logit', got {self.link!r}")
@@ -616,7 +621,7 @@ class LocalClassifier(SetMixin, ClassifierMixin, BaseLocal):
         return super()._held_out_rows()
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the shares of the classes around the rows.
+        """Predict class probabilities at the rows.
 
         Parameters
         ----------
@@ -628,7 +633,7 @@ class LocalClassifier(SetMixin, ClassifierMixin, BaseLocal):
         ndarray of shape (n_rows, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        return self._finish(self._answer(X).values)
+        return self._finish(self._fit_locally(X).values)
 
     def predict(self, X: Any) -> Array:
         """Predict the most probable class.
@@ -648,14 +653,14 @@ class LocalClassifier(SetMixin, ClassifierMixin, BaseLocal):
 
     @property
     def loo_score_(self) -> float:
-        """Accuracy of predictions from all other rows."""
-        left_out = self._leave_one_out().argmax(axis=1)
-        right = left_out == self._smoother.targets.argmax(axis=1)
-        return float(np.average(right, weights=self._smoother.weights))
+        """Accuracy of the leave-one-out predictions."""
+        predicted = self._leave_one_out().argmax(axis=1)
+        is_correct = predicted == self._smoother.targets.argmax(axis=1)
+        return float(np.average(is_correct, weights=self._smoother.weights))
 
 
 def _bisquare(residuals: Floats, weights: Floats, rounding: float) -> Floats:
-    """Weigh rows by their residuals, as loess does; those up to `rounding` count as zero."""
+    """Return loess's bisquare weights; residuals up to `rounding` count as zero."""
     sizes = np.abs(residuals)
     limit = max(6 * _weighted_median(sizes, weights), rounding)
     if limit == 0:
@@ -664,7 +669,7 @@ def _bisquare(residuals: Floats, weights: Floats, rounding: float) -> Floats:
 
 
 def _weighted_median(values: Floats, weights: Floats) -> float:
-    """Find the median of values, each repeated as often as its weight says."""
+    """Return the median of values, with weights as numbers of repetitions."""
     order = np.argsort(values, kind="stable")
     sums = np.cumsum(weights[order])
     half = sums[-1] / 2

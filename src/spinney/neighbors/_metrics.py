@@ -1,4 +1,4 @@
-"""Metrics by name: which there are, which index takes them, and what they learn from the rows."""
+"""Metrics by name: supporting indexes, and estimates of their parameters."""
 
 from __future__ import annotations
 
@@ -15,34 +15,47 @@ from sklearn.neighbors import VALID_METRICS
 from spinney.data.distances import measure_pairs
 
 __all__ = [
-    "METRICS",
+    "METRIC_NAMES",
+    "METRIC_POWERS",
     "MIXED",
     "STRINGS",
     "VectorDistances",
+    "estimate_params",
     "is_true_metric",
-    "learn_params",
     "takes_tree",
     "violates_triangle_inequality",
 ]
 
-STRINGS = {"edit", "hamming"}  # of which the second is also one of vectors
+STRINGS = {"edit", "hamming"}  # "hamming" is also a metric of vectors
 MIXED = {"gower"}
 
-# Every name that the parameter `metric` may have.
-METRICS = {
+# Powers of the metrics that are Minkowski distances.
+METRIC_POWERS = {
+    "euclidean": 2.0,
+    "l2": 2.0,
+    "manhattan": 1.0,
+    "cityblock": 1.0,
+    "l1": 1.0,
+    "chebyshev": np.inf,
+    "infinity": np.inf,
+}
+
+# All names of the parameter `metric`.
+METRIC_NAMES = {
     *(name for names in VALID_METRICS.values() for name in names),
     *STRINGS,
     *MIXED,
     "kernel",
 }
 
-# They violate the triangle inequality: scikit-learn's trees take them, but may miss rows.
-_NO_METRICS = {"dice", "russellrao", "braycurtis"}
-_NO_OBJECTS = {"DiceDistance", "RussellRaoDistance", "BrayCurtisDistance"}
+# Distances that violate the triangle inequality, by name and by scikit-learn's class. The trees of
+# scikit-learn accept them, but may miss rows.
+_NOT_METRICS = {"dice", "russellrao", "braycurtis"}
+_NOT_METRIC_CLASSES = {"DiceDistance", "RussellRaoDistance", "BrayCurtisDistance"}
 
 
 def takes_tree(algorithm: str, metric: Any, params: dict[str, Any]) -> bool:
-    """Whether "kd_tree" or "ball_tree" can search by a metric: it must obey the triangle's law."""
+    """Return whether "kd_tree" or "ball_tree" supports a metric."""
     if isinstance(metric, DistanceMetric) or callable(metric):
         return algorithm == "ball_tree"
     if metric == "minkowski" and params.get("p", 2) < 1:
@@ -53,16 +66,19 @@ def takes_tree(algorithm: str, metric: Any, params: dict[str, Any]) -> bool:
 
 
 def violates_triangle_inequality(metric: Any) -> bool:
-    """Return whether a metric, by name or object, is known to violate the triangle inequality."""
+    """Return whether a metric is known to violate the triangle inequality."""
     if isinstance(metric, DistanceMetric):
-        return _class_name(metric) in _NO_OBJECTS
-    return isinstance(metric, str) and metric in _NO_METRICS
+        return _class_name(metric) in _NOT_METRIC_CLASSES
+    return isinstance(metric, str) and metric in _NOT_METRICS
 
 
 def is_true_metric(metric: Any) -> bool:
-    """Whether trees find the right rows by it; a function has to say so (``is_metric = True``)."""
+    """Return whether trees are exact for a metric.
+
+    A function must declare that it is a metric with the attribute ``is_metric = True``.
+    """
     if isinstance(metric, DistanceMetric):
-        return _class_name(metric) not in {*_NO_OBJECTS, "PyFuncDistance"}
+        return _class_name(metric) not in {*_NOT_METRIC_CLASSES, "PyFuncDistance"}
     if callable(metric):
         return bool(getattr(metric, "is_metric", False))
     return not violates_triangle_inequality(metric)
@@ -72,8 +88,8 @@ def _class_name(metric: DistanceMetric) -> str:
     return type(metric).__name__.removesuffix("32").removesuffix("64")
 
 
-def learn_params(metric: Any, params: dict[str, Any], X: Any) -> dict[str, Any]:
-    """Parameters of a metric, with what was not given estimated from the rows of fit."""
+def estimate_params(metric: Any, params: dict[str, Any], X: Any) -> dict[str, Any]:
+    """Return the parameters of a metric; estimate missing ones from the training rows."""
     if not isinstance(metric, str) or sp.issparse(X):
         return params
     if metric == "mahalanobis" and "V" in params and "VI" not in params:
@@ -90,13 +106,13 @@ def learn_params(metric: Any, params: dict[str, Any], X: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class VectorDistances:
-    """All distances between two sets of rows of numbers.
+    """A function that returns all distances between two sets of numeric rows.
 
     Parameters
     ----------
     metric : str, callable or DistanceMetric
-        A name ("precomputed": the first set has the distances), a function of two rows, or an
-        object of scikit-learn's.
+        A name ("precomputed": the first set contains the distances), a function of two rows, or a
+        scikit-learn object.
     params : dict
         Parameters of the metric.
     """
@@ -105,7 +121,7 @@ class VectorDistances:
     params: dict[str, Any]
 
     def __call__(self, X: Any, Y: Any) -> NDArray[np.float64]:
-        """Give a row for each row of X, a column for each of Y."""
+        """Return the distances, (n_rows of X, n_rows of Y)."""
         if isinstance(self.metric, DistanceMetric):
             return np.asarray(self.metric.pairwise(X, Y), dtype=np.float64)
         if self.is_named("precomputed"):
@@ -118,30 +134,33 @@ class VectorDistances:
         return np.ascontiguousarray(out, dtype=np.float64)
 
     def is_named(self, *names: str) -> bool:
-        """Whether the metric is one of those."""
+        """Return whether the metric has one of the names."""
         return isinstance(self.metric, str) and self.metric in names
 
 
 def _kernel_distances(X: Any, Y: Any, params: dict[str, Any]) -> NDArray[np.float64]:
-    """Distances in the space of a kernel: the root of k(x, x) + k(z, z) - 2 k(x, z)."""
+    """Return feature-space distances: the root of k(x, x) + k(z, z) - 2 k(x, z)."""
     rest = dict(params)
     kernel = rest.pop("kernel", None)
     if kernel is None:
         raise ValueError(
-            "metric_params: the metric 'kernel' needs a kernel, a name such as 'rbf' or a function "
-            f"of two rows; got {params}"
+            "metric_params: expected the key 'kernel' with a name such as 'rbf' or a function of "
+            f"two rows for metric='kernel', got {params}"
         )
     squares = np.asarray(pairwise_kernels(X, Y, metric=kernel, **rest), dtype=np.float64) * -2.0
-    squares += _with_itself(X, kernel, rest)[:, np.newaxis]
-    squares += _with_itself(Y, kernel, rest)
-    return np.sqrt(np.maximum(squares, 0.0))  # rounding may leave less than nothing
+    squares += _kernel_diagonal(X, kernel, rest)[:, np.newaxis]
+    squares += _kernel_diagonal(Y, kernel, rest)
+    return np.sqrt(np.maximum(squares, 0.0))  # rounding may make zero squares negative
 
 
-def _with_itself(X: Any, kernel: Any, params: dict[str, Any]) -> NDArray[np.float64]:
-    """k(x, x) of each row; from small blocks, as kernels by name know of pairs only."""
-    step = 1 if callable(kernel) else 64
-    parts = [
-        np.diagonal(pairwise_kernels(X[first : first + step], metric=kernel, **params))
-        for first in range(0, X.shape[0], step)
+def _kernel_diagonal(X: Any, kernel: Any, params: dict[str, Any]) -> NDArray[np.float64]:
+    """Return k(x, x) for each row.
+
+    scikit-learn only computes all pairs of rows, so the rows are read in small blocks.
+    """
+    length = 1 if callable(kernel) else 64
+    blocks = [
+        np.diagonal(pairwise_kernels(X[first : first + length], metric=kernel, **params))
+        for first in range(0, X.shape[0], length)
     ]
-    return np.concatenate(parts) if parts else np.empty(0)
+    return np.concatenate(blocks) if blocks else np.empty(0)

@@ -1,4 +1,4 @@
-"""Numbers by a mean of neighbours."""
+"""Regression by the nearest neighbours."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from sklearn import neighbors
 from spinney.conformal.group_scale import learn_group_scale
 from spinney.conformal.mixins import HeldOut, IntervalMixin, subsample_rows
 from spinney.data.table import read_table
+from spinney.models.neighbor_rows import NeighborModel
+from spinney.models.outcomes import Numbers
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._search import (
-    KNeighborSearch,
+    KNeighborPredictor,
     RadiusNeighborSearch,
     extend_constraints,
     flatten,
@@ -23,58 +25,60 @@ from spinney.neighbors._weights import weigh, weigh_ragged
 
 __all__ = ["KNeighborsRegressor", "RadiusNeighborsRegressor"]
 
-_PRIOR_ROWS = 5  # what the usual error counts beside the neighbours' variance
+_PRIOR_WEIGHT = 5  # rows that the mean squared error counts as, beside the neighbours' variance
 
 
 class KNeighborsRegressor(  # type: ignore[misc]
-    IntervalMixin, KNeighborSearch, neighbors.KNeighborsRegressor
+    IntervalMixin, KNeighborPredictor, neighbors.KNeighborsRegressor
 ):
-    """The mean of the targets of the k nearest rows.
+    """Predict the mean target of the k nearest training rows.
 
     Parameters
     ----------
     n_neighbors : int, default=5
-        How many neighbours decide.
+        Number of neighbours.
     weights : str, callable or None, default="uniform"
-        "uniform" (or None): all count the same. "distance": one over the distance; where some
-        neighbours are at distance 0, only they count. A kernel, of distance / distance of the
-        farthest of the k: "triangular", "epanechnikov", "biweight", "triweight", "tricube",
-        "cosine", "gaussian", "logistic"; the farthest counts nothing then (but for the last two),
-        and where nobody would count, all count the same. Or a function that makes weights of an
-        array of distances.
+        Weights of the neighbours. "uniform" (or None): all weights are equal. "distance": one over
+        the distance; if neighbours have distance 0, only these have weight. A kernel of
+        distance / distance of the k-th neighbour: "triangular", "epanechnikov", "biweight",
+        "triweight", "tricube", "cosine", "gaussian" or "logistic". Except for the last two, the
+        k-th neighbour has weight 0. If all weights would be 0, all are 1. A function computes
+        weights from an array of distances.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute", "hnsw"}, default="auto"
-        The index. "auto" takes what is expected to cost least, by the number of rows and columns,
-        the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" walks a graph (`HNSW`) and
-        misses a neighbour now and then.
+        The index. "auto" selects the lowest expected cost, which depends on the numbers of rows
+        and columns, the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" is an
+        approximate index (`HNSW`), which may miss neighbours.
     leaf_size : int, default=30
-        Rows in a leaf of a tree. Changes the time, not the result.
+        Number of rows in a leaf of a tree. It affects the speed, not the result.
     p : float, default=2
-        The power of ``metric="minkowski"``: 1 is "manhattan", 2 "euclidean".
+        Power of ``metric="minkowski"``: 1 is "manhattan", 2 is "euclidean".
     metric : str, callable or DistanceMetric, default="minkowski"
-        Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
-        what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
-        for X of strings. "gower" for tables with categories and missing values. "kernel": the
-        distance in the space of ``metric_params["kernel"]``, a name or a function of two rows.
+        Any metric of scikit-learn. "mahalanobis" and "seuclidean" estimate the parameters that
+        `metric_params` lacks from the training rows. "precomputed": X contains distances. "edit"
+        and "hamming": X may contain strings. "gower": X may contain categories and missing values.
+        "kernel": the distance in the feature space of ``metric_params["kernel"]``, a name or a
+        function of two rows.
     metric_params : dict or None, default=None
-        Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
-        whether numbers are divided by their "range" (default) or their standard deviation
-        ("std"), and ``categorical_features``, which columns are categories: "from_dtype"
-        (default), or a mask, indices or names.
+        Parameters of the metric. For "gower": ``weights``, a number for each column; ``scale``,
+        which divides numeric differences by the "range" of the column (default) or by its
+        standard deviation ("std"); ``categorical_features``: "from_dtype" (default), or a mask,
+        indices or names of the categorical columns.
     n_jobs : int or None, default=None
-        Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
+        Number of threads; None means the value of `spinney.set_num_threads`. The result does not
+        depend on it.
 
     Attributes
     ----------
     effective_metric_ : str or callable
-        The metric that is used, for instance "euclidean" for "minkowski" with p = 2.
+        The metric in use, for instance "euclidean" for "minkowski" with p = 2.
     effective_metric_params_ : dict
         Its parameters.
     n_features_in_ : int
         Number of columns of X in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where all are strings.
+        Names of the columns, if all are strings.
     n_samples_fit_ : int
-        Number of rows of fit.
+        Number of training rows.
 
     Examples
     --------
@@ -94,78 +98,104 @@ class KNeighborsRegressor(  # type: ignore[misc]
         Parameters
         ----------
         X : array, sparse matrix, frame or strings, or None
-            The queries. None predicts each row of fit from the others.
+            The queries. None predicts each training row from the others.
 
         Returns
         -------
         ndarray of shape (n_queries,) or (n_queries, n_outputs)
             The means.
         """
-        targets, weights = self._near(X)
+        targets, weights = self._neighbor_targets(X)
         out = _mean_of(targets, weights)
         return out.ravel() if self._y.ndim == 1 else out
 
-    def _near(self, X: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        """Targets of the neighbours, (n_queries, k, n_outputs), and their weights."""
-        distances, rows = self.kneighbors(X)
+    def fitted_model(self) -> NeighborModel:
+        """Return the fitted model as a value, without scikit-learn's API.
+
+        Returns
+        -------
+        NeighborModel
+            The training rows and their targets, one column for each output.
+
+        Raises
+        ------
+        NotExpressible
+            The metric is not Euclidean, `weights` is a function or a kernel, the index is
+            approximate, or there are fewer rows than `n_neighbors`.
+        """
+        rows = self._expressible_rows()
+        targets = np.asarray(self._y)
+        return NeighborModel(
+            rows,
+            targets.reshape(len(targets), -1).astype(np.float64),
+            k=int(self.n_neighbors),
+            by_distance=self.weights == "distance",
+            outcome=Numbers(flat=targets.ndim == 1),
+        )
+
+    def _neighbor_targets(self, X: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """Return the neighbours' targets, (n_queries, k, n_outputs), and weights."""
+        distances, rows = self._finite_neighbors(X)
         return self._y.reshape(len(self._y), -1)[rows], weigh(self.weights, distances)
 
     def _held_out_rows(self) -> HeldOut:
         if vars(self).get("_held_out") is None:
-            # Each row by the others: asked for when it is first needed, as it costs many queries.
-            told, variance = self._by_the_others()
-            truth = np.asarray(self._y[: len(told)], dtype=np.float64).reshape(told.shape)
+            # Leave-one-out predictions take one query per row, so they are computed on demand.
+            predicted, variance = self._leave_one_out()
+            truth = np.asarray(self._y[: len(predicted)], dtype=np.float64).reshape(predicted.shape)
             rows = subsample_rows(len(truth))
-            self._usual_square = np.sum((truth - told) ** 2, axis=0) / max(len(truth), 1)
-            scale = self._scale(variance) * self._learn_groups(truth, told, self._scale(variance))
-            shape = (-1,) if self._y.ndim == 1 else (-1, told.shape[1])
-            parts = [part[rows].reshape(shape) for part in (truth, told, scale)]
-            self._held_out = HeldOut("rows, each by the others", *parts)
+            self._usual_square = np.sum((truth - predicted) ** 2, axis=0) / max(len(truth), 1)
+            scale = self._scale(variance)
+            scale = scale * self._fit_group_scale(truth, predicted, scale)
+            shape = (-1,) if self._y.ndim == 1 else (-1, predicted.shape[1])
+            arrays = [array[rows].reshape(shape) for array in (truth, predicted, scale)]
+            self._held_out = HeldOut("rows, each by the others", *arrays)
         return super()._held_out_rows()
 
     def _predict_with_scale(self, X: Any) -> tuple[Any, Any]:
-        self._held_out_rows()  # which finds the usual error
-        told, variance = self._mean_and_variance(X)
+        self._held_out_rows()  # sets _usual_square
+        predicted, variance = self._mean_and_variance(X)
         scale = self._scale(variance)
         groups, index = (vars(self).get(name) for name in ("_group_scale", "_index"))
         if groups is not None and isinstance(index, GowerIndex):
             scale = scale * groups.of(read_table(self, X, index.schema))[:, None]
-        return (told[:, 0], scale[:, 0]) if self._y.ndim == 1 else (told, scale)
+        return (predicted[:, 0], scale[:, 0]) if self._y.ndim == 1 else (predicted, scale)
 
-    def _learn_groups(self, truth: Any, told: Any, scale: Any) -> Any:
-        """Learn how large errors are for each category; return it for the rows of fit."""
+    def _fit_group_scale(self, truth: Any, predicted: Any, scale: Any) -> Any:
+        """Fit the size of the errors by category; return the factors of the training rows."""
         self._group_scale: Any = None
         index = vars(self).get("_index")
         if not isinstance(index, GowerIndex) or truth.shape[1] > 1:
             return 1.0
-        sizes = np.abs(truth - told)[:, 0] / scale[:, 0]
-        learned = learn_group_scale(index.coded_table(), index.schema, sizes)
-        if learned is None:
+        sizes = np.abs(truth - predicted)[:, 0] / scale[:, 0]
+        fitted = learn_group_scale(index.coded_table(), index.schema, sizes)
+        if fitted is None:
             return 1.0
-        self._group_scale, own = learned
-        return own[:, None]
+        self._group_scale, of_rows = fitted
+        return of_rows[:, None]
 
-    def _by_the_others(self) -> tuple[Any, Any]:
-        """Return the same of each row of fit; of none, if there are too few others to ask."""
-        if len(self._y) <= int(self.n_neighbors or 1):
-            none = np.empty((0, self._y[:1].size))
-            return none, none
+    def _leave_one_out(self) -> tuple[Any, Any]:
+        """Return leave-one-out means and variances; empty if there are too few rows."""
+        if len(self._y) <= int(self.n_neighbors):
+            empty = np.empty((0, self._y[:1].size))
+            return empty, empty
         return self._mean_and_variance(None)
 
     def _mean_and_variance(self, X: Any) -> tuple[Any, Any]:
-        targets, weights = self._near(X)
-        told = np.asarray(_mean_of(targets, weights), dtype=np.float64)
-        return told, _mean_of((targets - told[:, None, :]) ** 2, weights)
+        """Return mean and variance of the neighbours' targets."""
+        targets, weights = self._neighbor_targets(X)
+        mean = np.asarray(_mean_of(targets, weights), dtype=np.float64)
+        return mean, _mean_of((targets - mean[:, None, :]) ** 2, weights)
 
     def _scale(self, variance: Any) -> Any:
-        """Size of the errors: few neighbours say little of it, so the usual one counts as well."""
-        k = float(min(int(self.n_neighbors or 1), len(self._y)))
-        square = (k * variance + _PRIOR_ROWS * self._usual_square) / (k + _PRIOR_ROWS)
+        """Estimate the size of the errors from the variance of few neighbours and a prior."""
+        k = float(min(int(self.n_neighbors), len(self._y)))
+        square = (k * variance + _PRIOR_WEIGHT * self._usual_square) / (k + _PRIOR_WEIGHT)
         return np.sqrt(square) + np.finfo(np.float64).tiny
 
 
 def _mean_of(targets: NDArray[Any], weights: NDArray[Any] | None) -> Any:
-    """Mean over neighbours, (n_queries, n_outputs)."""
+    """Return the mean over neighbours, (n_queries, n_outputs)."""
     if weights is None:
         return targets.mean(axis=1)
     total = weights.sum(axis=1, keepdims=True)
@@ -175,51 +205,53 @@ def _mean_of(targets: NDArray[Any], weights: NDArray[Any] | None) -> Any:
 class RadiusNeighborsRegressor(  # type: ignore[misc]
     IntervalMixin, RadiusNeighborSearch, neighbors.RadiusNeighborsRegressor
 ):
-    """The mean of the targets of the rows within a radius.
+    """Predict the mean target of the training rows within a radius.
 
     Parameters
     ----------
     radius : float, default=1.0
-        How far neighbours may be.
+        Largest distance of a neighbour.
     weights : str, callable or None, default="uniform"
-        "uniform" (or None): all count the same. "distance": one over the distance; where some
-        neighbours are at distance 0, only they count. A kernel, of distance / radius:
-        "triangular", "epanechnikov", "biweight", "triweight", "tricube", "cosine", "gaussian",
-        "logistic"; where nobody would count, all count the same. Or a function that makes weights
-        of an array of arrays of distances.
+        Weights of the neighbours. "uniform" (or None): all weights are equal. "distance": one over
+        the distance; if neighbours have distance 0, only these have weight. A kernel of
+        distance / radius: "triangular", "epanechnikov", "biweight", "triweight", "tricube",
+        "cosine", "gaussian" or "logistic"; if all weights would be 0, all are 1. A function
+        computes weights from an array of arrays of distances.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute", "hnsw"}, default="auto"
-        The index. "auto" takes what is expected to cost least, by the number of rows and columns,
-        the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" is of no use here: it
-        finds the k nearest.
+        The index. "auto" selects the lowest expected cost, which depends on the numbers of rows
+        and columns and the metric (`spinney.neighbors.choose_algorithm`). "hnsw" is not supported:
+        it only finds the k nearest rows.
     leaf_size : int, default=30
-        Rows in a leaf of a tree. Changes the time, not the result.
+        Number of rows in a leaf of a tree. It affects the speed, not the result.
     p : float, default=2
-        The power of ``metric="minkowski"``: 1 is "manhattan", 2 "euclidean".
+        Power of ``metric="minkowski"``: 1 is "manhattan", 2 is "euclidean".
     metric : str, callable or DistanceMetric, default="minkowski"
-        Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
-        what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
-        for X of strings. "gower" for tables with categories and missing values. "kernel": the
-        distance in the space of ``metric_params["kernel"]``, a name or a function of two rows.
+        Any metric of scikit-learn. "mahalanobis" and "seuclidean" estimate the parameters that
+        `metric_params` lacks from the training rows. "precomputed": X contains distances. "edit"
+        and "hamming": X may contain strings. "gower": X may contain categories and missing values.
+        "kernel": the distance in the feature space of ``metric_params["kernel"]``, a name or a
+        function of two rows.
     metric_params : dict or None, default=None
-        Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
-        whether numbers are divided by their "range" (default) or their standard deviation
-        ("std"), and ``categorical_features``, which columns are categories: "from_dtype"
-        (default), or a mask, indices or names.
+        Parameters of the metric. For "gower": ``weights``, a number for each column; ``scale``,
+        which divides numeric differences by the "range" of the column (default) or by its
+        standard deviation ("std"); ``categorical_features``: "from_dtype" (default), or a mask,
+        indices or names of the categorical columns.
     n_jobs : int or None, default=None
-        Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
+        Number of threads; None means the value of `spinney.set_num_threads`. The result does not
+        depend on it.
 
     Attributes
     ----------
     effective_metric_ : str or callable
-        The metric that is used, for instance "euclidean" for "minkowski" with p = 2.
+        The metric in use, for instance "euclidean" for "minkowski" with p = 2.
     effective_metric_params_ : dict
         Its parameters.
     n_features_in_ : int
         Number of columns of X in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where all are strings.
+        Names of the columns, if all are strings.
     n_samples_fit_ : int
-        Number of rows of fit.
+        Number of training rows.
 
     Examples
     --------
@@ -239,12 +271,12 @@ class RadiusNeighborsRegressor(  # type: ignore[misc]
         Parameters
         ----------
         X : array, sparse matrix, frame or strings, or None
-            The queries. None predicts each row of fit from the others.
+            The queries. None predicts each training row from the others.
 
         Returns
         -------
         ndarray of shape (n_queries,) or (n_queries, n_outputs)
-            The means; NaN where nobody is within the radius.
+            The means; NaN for rows without neighbours.
         """
         distances, found = self.radius_neighbors(X)
         rows, query = flatten(found)
@@ -266,21 +298,21 @@ class RadiusNeighborsRegressor(  # type: ignore[misc]
 
     def _held_out_rows(self) -> HeldOut:
         if vars(self).get("_held_out") is None:
-            # Each row by the others: asked for when it is first needed, as it costs many queries.
+            # Leave-one-out predictions take one query per row, so they are computed on demand.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                told = np.asarray(self.predict(None), dtype=np.float64)
-            # Of new rows those without neighbours get all numbers: here they do not count.
-            known = np.isfinite(told.reshape(len(told), -1)).all(axis=1)
-            rows = np.flatnonzero(known)
+                predicted = np.asarray(self.predict(None), dtype=np.float64)
+            # Rows without neighbours do not count: their interval is always infinite.
+            has_prediction = np.isfinite(predicted.reshape(len(predicted), -1)).all(axis=1)
+            rows = np.flatnonzero(has_prediction)
             rows = rows[subsample_rows(len(rows))]
-            truth = np.asarray(self._y, dtype=np.float64).reshape(told.shape)
+            truth = np.asarray(self._y, dtype=np.float64).reshape(predicted.shape)
             if len(rows):
-                self._held_out = HeldOut("rows, each by the others", truth[rows], told[rows])
+                self._held_out = HeldOut("rows, each by the others", truth[rows], predicted[rows])
         return super()._held_out_rows()
 
     def _why_none(self) -> str:
-        return " (no row has another within the radius)"
+        return " (no training row has a neighbour within the radius)"
 
     def _clip(self, ends: NDArray[np.float64]) -> NDArray[np.float64]:
         ends[np.isnan(ends).any(axis=-1)] = [-np.inf, np.inf]

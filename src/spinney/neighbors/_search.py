@@ -1,4 +1,4 @@
-"""What all estimators of neighbours share: reading rows, choosing an index, asking it."""
+"""Base classes of the neighbours estimators: reading of rows, indexing and search."""
 
 from __future__ import annotations
 
@@ -17,35 +17,49 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spinney.data.strings import read_strings
+from spinney.models.form import NotExpressible
 from spinney.models.methods import ModelMethods
 from spinney.neighbors._algorithm import choose_algorithm, intrinsic_dimension
 from spinney.neighbors._gower import GowerIndex
 from spinney.neighbors._index import TREES, Index, from_tree, make_index
 from spinney.neighbors._metrics import (
-    METRICS,
+    METRIC_NAMES,
     MIXED,
-    learn_params,
+    estimate_params,
     violates_triangle_inequality,
 )
 from spinney.neighbors._strings import StringIndex, StringRows
 from spinney.neighbors._weights import WEIGHTS
 from spinney.runtime.threads import effective_n_jobs
 
-__all__ = ["KNeighborSearch", "RadiusNeighborSearch", "extend_constraints", "flatten"]
+__all__ = [
+    "KNeighborPredictor",
+    "KNeighborSearch",
+    "RadiusNeighborSearch",
+    "extend_constraints",
+    "flatten",
+]
 
 
-def extend_constraints(theirs: dict[str, Any]) -> dict[str, Any]:
-    """Add the names that Spinney takes to scikit-learn's constraints of a class's parameters."""
-    ours = dict(theirs)
-    ours["algorithm"] = [StrOptions({"auto", "ball_tree", "kd_tree", "brute", "hnsw"})]
-    ours["metric"] = [StrOptions(METRICS), callable, DistanceMetric]
-    if "weights" in theirs:
-        ours["weights"] = [StrOptions(WEIGHTS), callable, None]
-    return ours
+# Metrics that sum powers of differences, which overflow for huge values.
+_POWER_SUMS = {"euclidean", "l2", "sqeuclidean", "minkowski", "p"}
+
+
+def extend_constraints(constraints: dict[str, Any]) -> dict[str, Any]:
+    """Add Spinney's algorithms, metrics and weights to parameter constraints."""
+    out = dict(constraints)
+    out["algorithm"] = [StrOptions({"auto", "ball_tree", "kd_tree", "brute", "hnsw"})]
+    out["metric"] = [StrOptions(METRIC_NAMES), callable, DistanceMetric]
+    if "weights" in constraints:
+        out["weights"] = [StrOptions(WEIGHTS), callable, None]
+    return out
 
 
 class _Indexed(NeighborsBase):
-    """Rows that scikit-learn's `_fit` takes as indexed: it looks at y and at parameters only."""
+    """Rows that scikit-learn's `_fit` treats as indexed.
+
+    It then only checks the parameters and reads y.
+    """
 
     def __init__(self, X: Any) -> None:
         self._fit_X = X
@@ -55,7 +69,10 @@ class _Indexed(NeighborsBase):
 
 
 class NeighborSearch(ModelMethods):
-    """Searches by Spinney's indexes; stands before a class of scikit-learn's among the bases."""
+    """Mixin that replaces the indexes of a scikit-learn estimator.
+
+    It precedes the class of scikit-learn in the list of bases.
+    """
 
     algorithm: str
     metric: Any
@@ -64,7 +81,7 @@ class NeighborSearch(ModelMethods):
     radius: float | None
     leaf_size: int
     n_jobs: int | None
-    # What scikit-learn's `_fit` sets.
+    # Set by scikit-learn's `_fit`.
     effective_metric_: Any
     effective_metric_params_: dict[str, Any]
     n_samples_fit_: int
@@ -75,9 +92,9 @@ class NeighborSearch(ModelMethods):
 
     def _fit(self, X: Any, y: Any = None) -> Any:
         self._index: Index | None = None
-        self.__dict__.pop("_held_out", None)  # of a fit before
+        self.__dict__.pop("_held_out", None)  # of an earlier fit
         if isinstance(X, (*TREES, NeighborsBase)):
-            return self._take_over(X, y)
+            return self._fit_on_index(X, y)
         if self._has_name(*MIXED):
             self._check_brute()
             index = GowerIndex(self, X, **self._gower_params())
@@ -105,8 +122,8 @@ class NeighborSearch(ModelMethods):
         self._index_vectors(X)
         return self
 
-    def _take_over(self, X: Any, y: Any) -> Any:
-        """Fit on a tree, or on what another estimator has indexed."""
+    def _fit_on_index(self, X: Any, y: Any) -> Any:
+        """Fit on a tree, or on the index of another estimator."""
         if isinstance(X, TREES):
             name, rows, index = from_tree(X)
             super()._fit(_Indexed(rows), y)  # type: ignore[misc]
@@ -122,30 +139,32 @@ class NeighborSearch(ModelMethods):
     def _read_vectors(self, X: Any, y: Any) -> tuple[Any, Any]:
         tags = get_tags(self)
         finite: Any = "allow-nan" if tags.input_tags.allow_nan else True
-        form = {"accept_sparse": "csr", "order": "C", "ensure_all_finite": finite}
+        options = {"accept_sparse": "csr", "order": "C", "ensure_all_finite": finite}
         if tags.target_tags.required:
-            X, y = validate_data(self, X, y, multi_output=True, **form)
+            X, y = validate_data(self, X, y, multi_output=True, **options)
             return X, y
-        return validate_data(self, X, **form), None
+        return validate_data(self, X, **options), None
 
     def _read_target(self, n_rows: int, y: Any) -> Any:
-        """Check y as scikit-learn does, for rows that it cannot read."""
+        """Check y with scikit-learn, which cannot read these rows."""
         if not get_tags(self).target_tags.required:
             return None
         return check_X_y(np.zeros((n_rows, 1)), y, multi_output=True, estimator=self)[1]
 
     def _strings_of(self, X: Any) -> StringRows | None:
-        is_sure = self._has_name("edit")
-        if not (is_sure or self._has_name("hamming") or callable(self.metric)):
+        """Return the rows if they are strings and the metric supports strings."""
+        is_required = self._has_name("edit")
+        if not (is_required or self._has_name("hamming") or callable(self.metric)):
             return None
-        if not is_sure and (sp.issparse(X) or getattr(X, "ndim", 2) > 2):
+        if not is_required and (sp.issparse(X) or getattr(X, "ndim", 2) > 2):
             return None
-        strings = read_strings(X, required=is_sure)
+        strings = read_strings(X, required=is_required)
         return None if strings is None else StringRows(strings)
 
     def _index_vectors(self, X: Any) -> None:
+        """Estimate the metric's parameters, select the algorithm and build the index."""
         metric = self.effective_metric_
-        params = learn_params(metric, self.effective_metric_params_, X)
+        params = estimate_params(metric, self.effective_metric_params_, X)
         self.effective_metric_params_ = params
         if sp.issparse(X):
             if self.algorithm not in ("auto", "brute"):
@@ -158,7 +177,7 @@ class NeighborSearch(ModelMethods):
                     "Metric can also be a callable function."
                 )
             if self._has_name("precomputed"):
-                return  # a graph: scikit-learn reads it
+                return  # a sparse graph, which scikit-learn searches
             self._index = make_index("brute", X.copy(), metric, params, self.leaf_size)
             return
         algorithm = self.algorithm
@@ -174,8 +193,8 @@ class NeighborSearch(ModelMethods):
             )
         if algorithm == "ball_tree" and violates_triangle_inequality(metric):
             warnings.warn(
-                f"metric={metric!r} violates the triangle inequality, so that a ball tree would "
-                "miss neighbours: using brute force",
+                f"metric={metric!r} violates the triangle inequality, so a ball tree would miss "
+                "neighbours: using brute force",
                 stacklevel=4,
             )
             algorithm = "brute"
@@ -184,6 +203,7 @@ class NeighborSearch(ModelMethods):
         self._fit_method = algorithm
 
     def _check_minkowski(self, algorithm: str) -> None:
+        """Check the power and the weights of the Minkowski distance, like scikit-learn."""
         if self.effective_metric_ != "minkowski":
             return
         if self.effective_metric_params_["p"] < 1 and algorithm == "brute":
@@ -204,25 +224,27 @@ class NeighborSearch(ModelMethods):
             )
 
     def _check_algorithm_metric(self) -> None:
-        is_ours = self._has_name(*MIXED, "edit", "kernel")
+        is_spinney_metric = self._has_name(*MIXED, "edit", "kernel")
         if self._has_name("kernel"):
             self._check_brute()
-        if not is_ours and self.algorithm != "hnsw":  # of which the index says what it lacks
+        # GraphIndex checks the metric of algorithm="hnsw".
+        if not is_spinney_metric and self.algorithm != "hnsw":
             super()._check_algorithm_metric()  # type: ignore[misc]
 
     def _check_brute(self) -> None:
         if self.algorithm not in ("auto", "brute"):
             raise ValueError(
-                f"algorithm: expected 'auto' or 'brute' with metric={self.metric!r} and such rows, "
+                f"algorithm: expected 'auto' or 'brute' for metric={self.metric!r} and these rows, "
                 f"got {self.algorithm!r}"
             )
 
     def _gower_params(self) -> dict[str, Any]:
+        """Return the parameters of Gower's distance, after a check of their names."""
         params = self.metric_params or {}
         known = {"weights", "scale", "categorical_features"}
         if set(params) - known:
             raise ValueError(
-                f"metric_params: expected some of {sorted(known)} with metric='gower', got "
+                f"metric_params: expected keys from {sorted(known)} for metric='gower', got "
                 f"{sorted(set(params) - known)}"
             )
         return params
@@ -244,6 +266,7 @@ class NeighborSearch(ModelMethods):
     # --------------------------------------------------------------------------------- search
 
     def _read_queries(self, X: Any) -> Any:
+        """Check queries, and convert them to the form of the index."""
         if isinstance(self._index, GowerIndex):
             return self._index.read(self, X)
         if isinstance(self._index, StringIndex):
@@ -268,35 +291,35 @@ class NeighborSearch(ModelMethods):
         return X
 
     def _is_graph(self, X: Any) -> bool:
-        """Whether distances are a sparse graph, of the queries or of the rows of fit."""
+        """Return whether the queries or the training rows are a sparse graph of distances."""
         return self._index is None or (self._has_name("precomputed") and sp.issparse(X))
 
 
 class KNeighborSearch(NeighborSearch):
-    """Searches for the k nearest rows."""
+    """Search for the k nearest rows."""
 
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> Any:
-        """Find the nearest rows of fit of each query.
+        """Find the nearest training rows of each query.
 
         Parameters
         ----------
         X : array, sparse matrix, frame or strings, default=None
-            The queries, as the rows of fit; or their distances to these with
-            ``metric="precomputed"``. None asks for the neighbours of each row of fit other than
+            The queries, in the same form as the training rows; with ``metric="precomputed"``, the
+            distances to these. None finds the neighbours of each training row, without the row
             itself.
         n_neighbors : int, default=None
-            How many; None is the parameter of the estimator.
+            Number of neighbours; None means the parameter of the estimator.
         return_distance : bool, default=True
-            Whether distances are wanted, too.
+            Whether to return distances as well.
 
         Returns
         -------
         neigh_dist : ndarray of shape (n_queries, n_neighbors)
             Distances, ascending; only with `return_distance`.
         neigh_ind : ndarray of shape (n_queries, n_neighbors)
-            Numbers of rows of fit; of equally distant ones the smaller comes first.
+            Numbers of training rows; if distances are equal, the smallest number is first.
         """
         check_is_fitted(self)
         if n_neighbors is not None and n_neighbors <= 0:
@@ -305,7 +328,7 @@ class KNeighborSearch(NeighborSearch):
             raise TypeError(
                 f"n_neighbors does not take {type(n_neighbors)} value, enter integer value"
             )
-        if self._is_graph(X):  # scikit-learn reads it
+        if self._is_graph(X):  # scikit-learn searches it
             return super().kneighbors(X, n_neighbors, return_distance)  # type: ignore[misc]
         assert self._index is not None
         k: Any = self.n_neighbors if n_neighbors is None else n_neighbors
@@ -323,15 +346,54 @@ class KNeighborSearch(NeighborSearch):
         else:
             distances, rows = self._index.query(queries, int(k) + 1, n_threads)
             is_other = rows != np.arange(n_queries)[:, None]
-            # A row that has k + 1 others no farther than itself is not among them: these but one.
+            # A row with k + 1 duplicates may not be in its own result; the last one is dropped.
             is_other[is_other.all(axis=1), -1] = False
             distances = distances[is_other].reshape(n_queries, k)
             rows = rows[is_other].reshape(n_queries, k)
         return (distances, rows) if return_distance else rows
 
 
+class KNeighborPredictor(KNeighborSearch):
+    """Base class of the predictors from the k nearest rows."""
+
+    n_neighbors: int
+    weights: Any
+
+    def _finite_neighbors(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return distances and rows of the neighbours; raise an error if distances overflow."""
+        distances, rows = self.kneighbors(X)
+        metric = vars(self).get("effective_metric_")  # absent in the predictors of spinney.dask
+        if isinstance(metric, str) and metric in _POWER_SUMS and np.isinf(distances).any():
+            # Rows at infinite distance are tied, so the selection among them would be arbitrary.
+            raise ValueError(
+                "X: expected finite distances of the nearest rows, but powers of the values "
+                "overflow; scale the columns or remove outliers"
+            )
+        return distances, rows
+
+    def _expressible_rows(self) -> NDArray[np.float64]:
+        """Return the dense training rows; raise `NotExpressible` for other models.
+
+        The expressible models are exact, with Euclidean distance and simple weights.
+        """
+        check_is_fitted(self)
+        if self.effective_metric_ not in ("euclidean", "l2"):
+            raise NotExpressible(f"its metric is {self.effective_metric_!r}, expected 'euclidean'")
+        if self.weights not in (None, "uniform", "distance"):
+            raise NotExpressible(f"weights={self.weights!r}, expected 'uniform' or 'distance'")
+        if self._fit_method == "hnsw":
+            raise NotExpressible("algorithm='hnsw' is approximate, expected an exact algorithm")
+        rows = self._fit_X
+        rows = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+        if self.n_neighbors > rows.shape[0]:
+            raise NotExpressible(
+                f"n_neighbors={self.n_neighbors} is more than the {rows.shape[0]} training rows"
+            )
+        return np.asarray(rows, dtype=np.float64)
+
+
 class RadiusNeighborSearch(NeighborSearch):
-    """Searches for all rows within a radius."""
+    """Search for all rows within a radius."""
 
     def radius_neighbors(
         self,
@@ -340,26 +402,26 @@ class RadiusNeighborSearch(NeighborSearch):
         return_distance: bool = True,
         sort_results: bool = False,
     ) -> Any:
-        """Find all rows of fit within a radius of each query, the boundary included.
+        """Find all training rows within a radius of each query, boundary included.
 
         Parameters
         ----------
         X : array, sparse matrix, frame or strings, default=None
-            As in `kneighbors`.
+            The queries, as in `kneighbors`. None finds the neighbours of each training row, without
+            the row itself.
         radius : float or array-like of shape (n_queries,), default=None
-            How far; None is the parameter of the estimator.
+            Largest distance of a neighbour; None means the parameter of the estimator.
         return_distance : bool, default=True
-            Whether distances are wanted, too.
+            Whether to return distances as well.
         sort_results : bool, default=False
-            Whether the nearest come first (of equally distant rows the smaller); needs
-            `return_distance`.
+            Whether rows are sorted by distance, then by number; requires `return_distance`.
 
         Returns
         -------
         neigh_dist : ndarray of shape (n_queries,) of arrays
             Distances; only with `return_distance`.
         neigh_ind : ndarray of shape (n_queries,) of arrays
-            Numbers of rows of fit.
+            Numbers of training rows.
         """
         check_is_fitted(self)
         if sort_results and not return_distance:
@@ -370,9 +432,9 @@ class RadiusNeighborSearch(NeighborSearch):
             )
         assert self._index is not None
         queries = self._fit_X if X is None else self._read_queries(X)
-        reach = self.radius if radius is None else radius
+        radius = self.radius if radius is None else radius
         n_threads = effective_n_jobs(self.n_jobs)
-        distances, rows = self._index.query_radius(queries, reach, n_threads, sort_results)
+        distances, rows = self._index.query_radius(queries, radius, n_threads, sort_results)
         if X is None:
             for i, found in enumerate(rows):
                 is_other = found != i
@@ -381,7 +443,7 @@ class RadiusNeighborSearch(NeighborSearch):
 
 
 def flatten(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """All neighbours of all queries one after the other, and whose they are."""
+    """Return the concatenated neighbours of all queries, and the query of each."""
     counts = np.fromiter(map(len, rows), dtype=np.intp, count=len(rows))
     flat = np.concatenate([np.empty(0, dtype=np.intp), *rows])
     return flat, np.repeat(np.arange(len(rows)), counts)

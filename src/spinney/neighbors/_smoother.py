@@ -1,4 +1,4 @@
-"""Local polynomials at many places: neighbourhoods from the tree, fits from the core."""
+"""Fits of local polynomials at many points."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from spinney import _core
 from spinney.neighbors._neighborhoods import (
     Neighborhoods,
+    RowTree,
     find_closest,
     find_neighbors,
-    make_tree,
 )
 
-__all__ = ["KERNELS", "Answers", "Smoother", "Width"]
+__all__ = ["KERNEL_SUPPORTS", "LocalFits", "Smoother", "Width"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-# How far each kernel reaches, in bandwidths. Two have no end: they are cut where the weight is
-# below 1e-12 of the largest.
-KERNELS = {
+# Radius of the support of each kernel, in bandwidths. The unbounded kernels "gaussian" and
+# "logistic" are cut off where their value is below 1e-12 of the largest.
+KERNEL_SUPPORTS = {
     "uniform": 1.0,
     "triangular": 1.0,
     "epanechnikov": 1.0,
@@ -35,31 +35,31 @@ KERNELS = {
     "cosine": 1.0,
     "logistic": float(12 * np.log(10) + np.log(4)),
 }
-# A row that decides its own answer to this share is left out in truth, not by the formula.
-MOST_LEVERAGE = 0.999
+# If a row has a larger leverage, its leave-one-out prediction needs a new fit.
+_MAX_LEVERAGE = 0.999
 
 
 @dataclass(frozen=True)
 class Width:
-    """How far a place looks: the nearest rows of weight k, or a bandwidth."""
+    """Width of neighbourhoods: a total weight k of nearest rows, or a bandwidth."""
 
     k: float | None = None
     bandwidth: float | None = None
 
 
 @dataclass
-class Answers:
-    """What places got. Leverages only of training rows, gradients only on request."""
+class LocalFits:
+    """Fits at points; leverages and gradients only on request."""
 
-    values: Floats  # (n_places, n_outputs)
-    noise: Floats  # (n_places,)
-    leverages: Floats
-    gradients: Floats  # (n_places, n_outputs, n_features)
-    alone: Array  # (n_places,) places that no row had weight at
+    values: Floats  # (n_points, n_outputs)
+    noise: Floats  # (n_points,) variance of the values relative to that of the noise
+    leverages: Floats  # (n_points,) only at training rows
+    gradients: Floats  # (n_points, n_outputs, n_features)
+    is_isolated: Array  # (n_points,) whether no row has weight
 
 
 class Smoother:
-    """The training rows and how they are averaged."""
+    """Training rows and the settings of the local polynomials."""
 
     def __init__(
         self,
@@ -80,15 +80,16 @@ class Smoother:
         self.alpha = alpha
         self.metric = metric
         self.logit = logit
-        self.tree = make_tree(self.X, self.metric)
+        self.tree = RowTree(self.X, self.metric)
         self.total = float(weights.sum())
-        # What counts as k rows; None where every row counts as one.
+        # Sample weights, which determine the k nearest rows; None if all are 1.
         self.counted = None if (weights == 1).all() else weights
-        # What counts in the fits: robust iterations make less of some rows.
+        # Weights of the fits. Robust iterations change them.
         self.weights = weights
 
     @property
     def n_rows(self) -> int:
+        """Number of training rows."""
         return len(self.X)
 
     def smooth(
@@ -100,16 +101,16 @@ class Smoother:
         own_rows: Array | None = None,
         leave_out: bool = False,
         with_gradients: bool = False,
-    ) -> Answers:
-        """Fit a polynomial at each place; where no row has weight, the nearest row answers."""
+    ) -> LocalFits:
+        """Fit a polynomial at each point; if no row has weight, return the nearest target."""
         n, n_outputs = len(queries), self.targets.shape[1]
         n_features = self.X.shape[1]
-        answers = Answers(
+        fits = LocalFits(
             values=np.empty((n, n_outputs)),
             noise=np.empty(n),
             leverages=np.empty(n if own_rows is not None else 0),
             gradients=np.zeros((n if with_gradients else 0, n_outputs, n_features)),
-            alone=np.zeros(n, dtype=bool),
+            is_isolated=np.zeros(n, dtype=bool),
         )
         name = self.kernel if isinstance(self.kernel, str) else "uniform"
         model = _core.LocalModel(
@@ -117,7 +118,7 @@ class Smoother:
         )
         radius = np.inf
         if width.bandwidth is not None and isinstance(self.kernel, str):
-            radius = KERNELS[self.kernel] * width.bandwidth
+            radius = KERNEL_SUPPORTS[self.kernel] * width.bandwidth
         for near in find_neighbors(
             self.tree,
             queries,
@@ -127,9 +128,9 @@ class Smoother:
             weights=self.counted,
             n_threads=n_threads,
         ):
-            own = None if own_rows is None else own_rows[near.places].astype(np.int64)
+            own = None if own_rows is None else own_rows[near.points].astype(np.int64)
             values, noise, leverages, gradients = model.fit(
-                np.ascontiguousarray(queries[near.places]),
+                np.ascontiguousarray(queries[near.points]),
                 near.starts,
                 near.rows,
                 near.distances,
@@ -140,38 +141,39 @@ class Smoother:
                 with_gradients,
                 n_threads,
             )
-            answers.values[near.places] = values.reshape(-1, n_outputs)
-            answers.noise[near.places] = noise
+            fits.values[near.points] = values.reshape(-1, n_outputs)
+            fits.noise[near.points] = noise
             if own is not None:
-                answers.leverages[near.places] = leverages
+                fits.leverages[near.points] = leverages
             if with_gradients:
-                answers.gradients[near.places] = gradients.reshape(-1, n_outputs, n_features)
-        answers.alone = np.isnan(answers.noise)
-        self._ask_nearest(queries, answers, n_threads, own_rows if leave_out else None)
-        return answers
+                fits.gradients[near.points] = gradients.reshape(-1, n_outputs, n_features)
+        fits.is_isolated = np.isnan(fits.noise)
+        self._use_nearest_row(queries, fits, n_threads, own_rows if leave_out else None)
+        return fits
 
     def leave_one_out(self, rows: Array, width: Width, n_threads: int) -> Floats:
-        """Predict rows from all others, the bandwidths as they are with all.
+        """Predict training rows from all others, with the bandwidths of all rows.
 
-        A row's answer is a sum over targets, so what it would be without its own follows from the
-        share that its own has in it: y − (y − ŷ) / (1 − share).
+        A fit is linear in the targets. So the leave-one-out prediction follows from the row's own
+        leverage: y − (y − ŷ) / (1 − leverage).
         """
-        if self.logit:  # no sum over targets
-            places = self.X[rows]
-            return self.smooth(places, width, n_threads, own_rows=rows, leave_out=True).values
-        answers = self.smooth(self.X[rows], width, n_threads, own_rows=rows)
+        if self.logit:  # a fit is not linear in the targets
+            points = self.X[rows]
+            return self.smooth(points, width, n_threads, own_rows=rows, leave_out=True).values
+        fits = self.smooth(self.X[rows], width, n_threads, own_rows=rows)
         targets = self.targets[rows]
-        share = answers.leverages[:, np.newaxis]
-        decided = (share[:, 0] > MOST_LEVERAGE) | answers.alone
+        leverages = fits.leverages[:, np.newaxis]
+        needs_refit = (leverages[:, 0] > _MAX_LEVERAGE) | fits.is_isolated
         with np.errstate(divide="ignore", invalid="ignore"):
-            out = np.asarray(targets - (targets - answers.values) / (1 - share))
-        if decided.any():
-            again = rows[decided]
+            out = np.asarray(targets - (targets - fits.values) / (1 - leverages))
+        if needs_refit.any():
+            again = rows[needs_refit]
             refits = self.smooth(self.X[again], width, n_threads, own_rows=again, leave_out=True)
-            out[decided] = refits.values
+            out[needs_refit] = refits.values
         return out
 
     def _kernel_values(self, near: Neighborhoods) -> Floats | None:
+        """Return the values of a kernel function; None for kernels of the core."""
         if isinstance(self.kernel, str):
             return None
         bandwidths = np.repeat(near.bandwidths, np.diff(near.starts))
@@ -180,24 +182,29 @@ class Smoother:
         values = np.ascontiguousarray(self.kernel(u), dtype=np.float64)
         if values.shape != u.shape:
             raise ValueError(
-                f"kernel: expected a function that returns a weight for each of {len(u)} "
-                f"distances, got an answer of shape {values.shape}"
+                f"kernel: expected a function that returns an array of shape {u.shape}, one weight "
+                f"for each distance, got shape {values.shape}"
             )
         if not np.isfinite(values).all() or (values < 0).any():
-            raise ValueError("kernel: expected a function that returns finite weights >= 0")
+            raise ValueError(
+                "kernel: expected a function that returns finite weights >= 0, got negative, "
+                "infinite or NaN weights"
+            )
         return values
 
-    def _ask_nearest(
-        self, queries: Floats, answers: Answers, n_threads: int, left_out: Array | None
+    def _use_nearest_row(
+        self, queries: Floats, fits: LocalFits, n_threads: int, left_out: Array | None
     ) -> None:
-        alone = np.flatnonzero(answers.alone)
-        if not len(alone):
+        """Set the values of isolated points to the targets of their nearest rows."""
+        isolated = np.flatnonzero(fits.is_isolated)
+        if not len(isolated):
             return
-        said = np.flatnonzero(self.weights > 0)
-        tree = self.tree if len(said) == self.n_rows else make_tree(self.X[said], self.metric)
-        closest = said[find_closest(tree, queries[alone], n_threads)]
+        with_weight = np.flatnonzero(self.weights > 0)
+        has_all = len(with_weight) == self.n_rows
+        tree = self.tree if has_all else RowTree(self.X[with_weight], self.metric)
+        closest = with_weight[find_closest(tree, queries[isolated], n_threads)]
         nearest = closest[:, 0]
         if left_out is not None:
-            nearest = np.where(nearest == left_out[alone], closest[:, -1], nearest)
-        answers.values[alone] = self.targets[nearest]
-        answers.noise[alone] = 1 / self.weights[nearest]
+            nearest = np.where(nearest == left_out[isolated], closest[:, -1], nearest)
+        fits.values[isolated] = self.targets[nearest]
+        fits.noise[isolated] = 1 / self.weights[nearest]

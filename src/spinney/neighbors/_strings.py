@@ -1,4 +1,4 @@
-"""Neighbours of strings."""
+"""Brute-force search for nearest strings."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ __all__ = ["StringIndex", "StringRows"]
 
 
 class StringRows:
-    """Strings, as the index takes them."""
+    """Strings with the shape and the slices of rows."""
 
     def __init__(self, strings: list[str]) -> None:
         self.strings = strings
         self.shape = (len(strings), 1)
 
-    def __getitem__(self, part: slice) -> StringRows:
-        return StringRows(self.strings[part])
+    def __getitem__(self, rows: slice) -> StringRows:
+        return StringRows(self.strings[rows])
 
     def encoded(self) -> _core.Strings:
-        """Strings for the core."""
+        """Return the core's strings."""
         return _core.Strings(*encode_strings(self.strings))
 
 
 class StringIndex(BlockIndex):
-    """Strings under "edit" or "hamming" distance, or a function of two strings."""
+    """Brute force with "edit" or "hamming" distance or a function of two strings."""
 
     def __init__(self, rows: StringRows, metric: Any, params: dict[str, Any]) -> None:
         self.rows = rows
         self.n_rows = rows.shape[0]
         self.metric = metric
         self.params = params
-        self._encoded: Any = None  # made when it is needed, as pickles cannot have it
+        self._encoded: Any = None  # created on demand: pickles cannot contain it
 
     def measure(self, X: StringRows, n_threads: int) -> NDArray[np.float64]:
         out = np.empty((X.shape[0], self.n_rows))
         if callable(self.metric):
-            for line, x in zip(out, X.strings, strict=True):
-                line[:] = [self.metric(x, row, **self.params) for row in self.rows.strings]
+            for distances, x in zip(out, X.strings, strict=True):
+                distances[:] = [self.metric(x, row, **self.params) for row in self.rows.strings]
             return out
         if self._encoded is None:
             self._encoded = self.rows.encoded()

@@ -1,4 +1,4 @@
-"""Graphs of neighbours, as steps of pipelines."""
+"""Graphs of neighbours, for pipelines."""
 
 from __future__ import annotations
 
@@ -14,47 +14,49 @@ __all__ = ["KNeighborsTransformer", "RadiusNeighborsTransformer"]
 class KNeighborsTransformer(  # type: ignore[misc]
     KNeighborSearch, neighbors.KNeighborsTransformer
 ):
-    """A sparse graph of the k nearest rows, for estimators that take distances.
+    """Compute the sparse graph of the k nearest rows.
 
     Parameters
     ----------
     mode : {"distance", "connectivity"}, default="distance"
-        Whether the graph has distances, or ones.
+        Whether the values of the graph are distances or ones.
     n_neighbors : int, default=5
-        How many neighbours decide.
+        Number of neighbours.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute", "hnsw"}, default="auto"
-        The index. "auto" takes what is expected to cost least, by the number of rows and columns,
-        the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" walks a graph (`HNSW`) and
-        misses a neighbour now and then.
+        The index. "auto" selects the lowest expected cost, which depends on the numbers of rows
+        and columns, the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" is an
+        approximate index (`HNSW`), which may miss neighbours.
     leaf_size : int, default=30
-        Rows in a leaf of a tree. Changes the time, not the result.
+        Number of rows in a leaf of a tree. It affects the speed, not the result.
     metric : str, callable or DistanceMetric, default="minkowski"
-        Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
-        what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
-        for X of strings. "gower" for tables with categories and missing values. "kernel": the
-        distance in the space of ``metric_params["kernel"]``, a name or a function of two rows.
+        Any metric of scikit-learn. "mahalanobis" and "seuclidean" estimate the parameters that
+        `metric_params` lacks from the training rows. "precomputed": X contains distances. "edit"
+        and "hamming": X may contain strings. "gower": X may contain categories and missing values.
+        "kernel": the distance in the feature space of ``metric_params["kernel"]``, a name or a
+        function of two rows.
     p : float, default=2
-        The power of ``metric="minkowski"``: 1 is "manhattan", 2 "euclidean".
+        Power of ``metric="minkowski"``: 1 is "manhattan", 2 is "euclidean".
     metric_params : dict or None, default=None
-        Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
-        whether numbers are divided by their "range" (default) or their standard deviation
-        ("std"), and ``categorical_features``, which columns are categories: "from_dtype"
-        (default), or a mask, indices or names.
+        Parameters of the metric. For "gower": ``weights``, a number for each column; ``scale``,
+        which divides numeric differences by the "range" of the column (default) or by its
+        standard deviation ("std"); ``categorical_features``: "from_dtype" (default), or a mask,
+        indices or names of the categorical columns.
     n_jobs : int or None, default=None
-        Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
+        Number of threads; None means the value of `spinney.set_num_threads`. The result does not
+        depend on it.
 
     Attributes
     ----------
     effective_metric_ : str or callable
-        The metric that is used, for instance "euclidean" for "minkowski" with p = 2.
+        The metric in use, for instance "euclidean" for "minkowski" with p = 2.
     effective_metric_params_ : dict
         Its parameters.
     n_features_in_ : int
         Number of columns of X in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where all are strings.
+        Names of the columns, if all are strings.
     n_samples_fit_ : int
-        Number of rows of fit.
+        Number of training rows.
 
     Examples
     --------
@@ -74,47 +76,49 @@ class KNeighborsTransformer(  # type: ignore[misc]
 class RadiusNeighborsTransformer(  # type: ignore[misc]
     RadiusNeighborSearch, neighbors.RadiusNeighborsTransformer
 ):
-    """A sparse graph of the rows within a radius, for estimators that take distances.
+    """Compute the sparse graph of the rows within a radius.
 
     Parameters
     ----------
     mode : {"distance", "connectivity"}, default="distance"
-        Whether the graph has distances, or ones.
+        Whether the values of the graph are distances or ones.
     radius : float, default=1.0
-        How far neighbours may be.
+        Largest distance of a neighbour.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute", "hnsw"}, default="auto"
-        The index. "auto" takes what is expected to cost least, by the number of rows and columns,
-        the metric and k (`spinney.neighbors.choose_algorithm`). "hnsw" is of no use here: it
-        finds the k nearest.
+        The index. "auto" selects the lowest expected cost, which depends on the numbers of rows
+        and columns and the metric (`spinney.neighbors.choose_algorithm`). "hnsw" is not supported:
+        it only finds the k nearest rows.
     leaf_size : int, default=30
-        Rows in a leaf of a tree. Changes the time, not the result.
+        Number of rows in a leaf of a tree. It affects the speed, not the result.
     metric : str, callable or DistanceMetric, default="minkowski"
-        Whatever scikit-learn takes; "mahalanobis" and "seuclidean" estimate from the rows of fit
-        what `metric_params` does not have. "precomputed": X has distances. "edit" and "hamming"
-        for X of strings. "gower" for tables with categories and missing values. "kernel": the
-        distance in the space of ``metric_params["kernel"]``, a name or a function of two rows.
+        Any metric of scikit-learn. "mahalanobis" and "seuclidean" estimate the parameters that
+        `metric_params` lacks from the training rows. "precomputed": X contains distances. "edit"
+        and "hamming": X may contain strings. "gower": X may contain categories and missing values.
+        "kernel": the distance in the feature space of ``metric_params["kernel"]``, a name or a
+        function of two rows.
     p : float, default=2
-        The power of ``metric="minkowski"``: 1 is "manhattan", 2 "euclidean".
+        Power of ``metric="minkowski"``: 1 is "manhattan", 2 is "euclidean".
     metric_params : dict or None, default=None
-        Parameters of the metric; with "gower" ``weights``, a number for each column, ``scale``,
-        whether numbers are divided by their "range" (default) or their standard deviation
-        ("std"), and ``categorical_features``, which columns are categories: "from_dtype"
-        (default), or a mask, indices or names.
+        Parameters of the metric. For "gower": ``weights``, a number for each column; ``scale``,
+        which divides numeric differences by the "range" of the column (default) or by its
+        standard deviation ("std"); ``categorical_features``: "from_dtype" (default), or a mask,
+        indices or names of the categorical columns.
     n_jobs : int or None, default=None
-        Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
+        Number of threads; None means the value of `spinney.set_num_threads`. The result does not
+        depend on it.
 
     Attributes
     ----------
     effective_metric_ : str or callable
-        The metric that is used, for instance "euclidean" for "minkowski" with p = 2.
+        The metric in use, for instance "euclidean" for "minkowski" with p = 2.
     effective_metric_params_ : dict
         Its parameters.
     n_features_in_ : int
         Number of columns of X in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where all are strings.
+        Names of the columns, if all are strings.
     n_samples_fit_ : int
-        Number of rows of fit.
+        Number of training rows.
 
     Examples
     --------

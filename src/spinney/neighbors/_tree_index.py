@@ -1,4 +1,4 @@
-"""What the trees of neighbours share: checks of what comes in, radii, densities."""
+"""Base class of the trees: checks, radius queries and density estimates."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["TreeIndex", "as_objects", "check_points"]
 
 
 def check_points(X: Any, name: str, n_features: int | None = None) -> NDArray[np.float64]:
-    """Return points as float64, row by row; of the given number of columns, if there is one."""
-    # No queries are a question that can be answered; no rows are not.
+    """Return points as a contiguous float64 array, after checks."""
+    # An index needs a row, but there may be zero queries.
     fewest = 1 if n_features is None else 0
     points = check_array(X, dtype=np.float64, order="C", input_name=name, ensure_min_samples=fewest)
     if n_features is not None and points.shape[1] != n_features:
@@ -25,15 +25,16 @@ def check_points(X: Any, name: str, n_features: int | None = None) -> NDArray[np
     return np.asarray(points)
 
 
-def as_objects(parts: list[Any]) -> Any:
-    out = np.empty(len(parts), dtype=object)
-    for i, part in enumerate(parts):
-        out[i] = part
+def as_objects(arrays: list[Any]) -> Any:
+    """Return a one-dimensional object array whose items are the arrays."""
+    out = np.empty(len(arrays), dtype=object)
+    for i, array in enumerate(arrays):
+        out[i] = array
     return out
 
 
 class TreeIndex(ABC):
-    """Base class of the trees; not to be used directly."""
+    """Base class of the trees."""
 
     data: NDArray[np.float64]
     leaf_size: int
@@ -41,34 +42,35 @@ class TreeIndex(ABC):
 
     @abstractmethod
     def _grow(self) -> None:
-        """Make the tree of the core, `_tree`."""
+        """Build the core's tree, `_tree`."""
 
     @abstractmethod
     def _within(self, queries: Any, radii: Any, sort: bool, n_threads: int) -> tuple[Any, ...]:
-        """Numbers of rows within radii, the rows one after another, and their distances."""
+        """Return counts of the rows within radii, the rows and their distances."""
 
     def _count(self, queries: Any, radii: Any, n_threads: int) -> NDArray[np.int64]:
-        """Numbers of rows within radii."""
+        """Return the counts of the rows within radii."""
         counts: NDArray[np.int64] = self._within(queries, radii, False, n_threads)[0]
         return counts
 
     def _threads(self, n_jobs: int | None) -> int:
-        """Return the threads of a search, given its parameter `n_jobs`."""
+        """Return the number of threads of a search, given its parameter `n_jobs`."""
         return effective_n_jobs(self.n_jobs if n_jobs is None else n_jobs)
 
     @abstractmethod
-    def _sum_everywhere(self, queries: Any, h: float, kernel: str) -> NDArray[np.float64]:
-        """Sums of a kernel without end over all rows."""
+    def _sum_over_all_rows(self, queries: Any, h: float, kernel: str) -> NDArray[np.float64]:
+        """Return sums over all rows of a kernel that is positive everywhere."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_tree"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        # A file may hold anything, and a tree of NaN, or of leaves without rows, has no end.
+        # A damaged file may contain any values. The core would not terminate on NaN or on empty
+        # leaves.
         self.data = check_points(self.data, "data")
         if type(self.leaf_size) is not int or self.leaf_size < 1:
-            raise ValueError(f"leaf_size: expected a whole number from 1, got {self.leaf_size!r}")
+            raise ValueError(f"leaf_size: expected an integer >= 1, got {self.leaf_size!r}")
         self._grow()
 
     def __len__(self) -> int:
@@ -93,28 +95,28 @@ class TreeIndex(ABC):
         *,
         n_jobs: int | None = None,
     ) -> Any:
-        """Find all rows within a distance.
+        """Find all rows within a radius, the boundary included.
 
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features)
-            Where to look from.
+            The queries.
         r : float or array-like of shape (n_queries,)
-            The distance, the same for all or one for each.
+            The radius, or one radius for each query.
         return_distance : bool, default=False
             Whether to return distances as well.
         count_only : bool, default=False
-            Return numbers of rows only.
+            Whether to return only the counts of the rows.
         sort_results : bool, default=False
-            Whether the nearest come first; else they come by their numbers.
+            Whether rows are sorted by distance; otherwise they are sorted by number.
         n_jobs : int or None, default=None
-            Threads of this search; None means the `n_jobs` of the index. They do not change the
-            result.
+            Number of threads; None means the `n_jobs` of the index. The result does not depend on
+            it.
 
         Returns
         -------
         rows : ndarray of object of shape (n_queries,), or of int if `count_only`
-            Numbers of the rows of each query.
+            Row numbers for each query, or their counts.
         distances : ndarray of object of shape (n_queries,)
             Their distances; only if `return_distance`.
         """
@@ -126,11 +128,11 @@ class TreeIndex(ABC):
         radii = np.asarray(r, dtype=np.float64)
         if radii.ndim > 1 or (radii.ndim == 1 and len(radii) != len(queries)):
             raise ValueError(
-                f"r: expected a number or one for each of {len(queries)} queries, got an array of "
-                f"shape {radii.shape}"
+                f"r: expected a number or an array of shape ({len(queries)},), one radius for each "
+                f"query, got shape {radii.shape}"
             )
         if np.isnan(radii).any():
-            raise ValueError("r: expected numbers, got NaN")
+            raise ValueError("r: expected radii without NaN, got NaN")
         radii = np.ascontiguousarray(np.broadcast_to(radii, len(queries)))
         if count_only:
             return self._count(queries, radii, self._threads(n_jobs))
@@ -148,28 +150,29 @@ class TreeIndex(ABC):
         kernel: str = "gaussian",
         atol: float = 0,
         rtol: float = 1e-8,
+        *,
         breadth_first: bool = True,
         return_log: bool = False,
     ) -> NDArray[np.float64]:
-        """Estimate a density by kernels around the rows.
+        """Return kernel density estimates at the queries.
 
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features)
-            Where to estimate it.
+            The queries.
         h : float
             Bandwidth.
         kernel : str, default="gaussian"
             "gaussian", "tophat", "epanechnikov", "exponential", "linear" or "cosine".
         atol, rtol, breadth_first
-            As in scikit-learn, which they are for: sums are exact here.
+            No effect; for compatibility with scikit-learn. The sums are exact.
         return_log : bool, default=False
-            Whether to return logarithms.
+            Whether to return logarithms of the densities.
 
         Returns
         -------
         ndarray of shape (n_queries,)
-            Sums of kernels, each of which integrates to one.
+            For each query, the sum of the rows' kernels, each of which integrates to one.
         """
         queries = check_points(X, "X", self.data.shape[1])
         if kernel not in DENSITY_KERNELS:
@@ -179,7 +182,7 @@ class TreeIndex(ABC):
         if not h > 0:
             raise ValueError(f"h: expected a positive bandwidth, got {h}")
         if kernel in ("gaussian", "exponential"):
-            sums = self._sum_everywhere(queries, float(h), kernel)
+            sums = self._sum_over_all_rows(queries, float(h), kernel)
         else:
             radii = np.full(len(queries), float(h))
             counts, _, distances = self._within(queries, radii, False, self._threads(None))
@@ -192,25 +195,26 @@ class TreeIndex(ABC):
         return np.asarray(logs if return_log else np.exp(logs))
 
     def two_point_correlation(self, X: Any, r: Any, dualtree: bool = False) -> NDArray[np.int64]:
-        """Count pairs of a row of X and a row of the tree within each distance.
+        """Count the pairs of a query and a row of the tree within each distance.
 
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features)
-            The rows to pair with.
+            The queries.
         r : float or array-like
             Distances.
         dualtree : bool
-            As in scikit-learn, which it is for.
+            No effect; for compatibility with scikit-learn.
 
         Returns
         -------
         ndarray of int
-            One count for each distance.
+            A count for each distance.
         """
         queries = check_points(X, "X", self.data.shape[1])
         radii = np.atleast_1d(np.asarray(r, dtype=np.float64))
-        told = [
-            int(self.query_radius(queries, one, count_only=True).sum()) for one in radii.ravel()
+        counts = [
+            int(self.query_radius(queries, radius, count_only=True).sum())
+            for radius in radii.ravel()
         ]
-        return np.array(told, dtype=np.int64).reshape(radii.shape)
+        return np.array(counts, dtype=np.int64).reshape(radii.shape)

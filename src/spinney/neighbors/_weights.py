@@ -1,4 +1,4 @@
-"""How much each neighbour counts."""
+"""Weights of neighbours from their distances."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["KERNELS", "WEIGHTS", "weigh", "weigh_ragged"]
 
 Floats = NDArray[np.float64]
 
-# Functions of u, the distance over the distance to the farthest neighbour (or over the radius).
-# Factors that are the same for all neighbours are left out. All but two vanish from u = 1 on.
+# Functions of u, the distance divided by that of the farthest neighbour (or by the radius),
+# without constant factors. They are zero for u >= 1, except for the unbounded kernels.
 KERNELS: dict[str, Callable[[Floats], Floats]] = {
     "triangular": lambda u: 1 - u,
     "epanechnikov": lambda u: 1 - u**2,
@@ -24,17 +24,17 @@ KERNELS: dict[str, Callable[[Floats], Floats]] = {
     "gaussian": lambda u: np.exp(-(u**2) / 2),
     "logistic": lambda u: 1 / (np.exp(u) + 2 + np.exp(-u)),
 }
-_ENDLESS = {"gaussian", "logistic"}
+_UNBOUNDED = {"gaussian", "logistic"}
 
-# Every name that the parameter `weights` may have.
+# All names of the parameter `weights`.
 WEIGHTS = {"uniform", "distance", *KERNELS}
 
 
 def weigh(weights: Any, distances: NDArray[Any]) -> NDArray[Any] | None:
-    """Weights of k neighbours a row; None where all count the same.
+    """Return the weights of the neighbours, (n_queries, k); None if all are equal.
 
-    Kernels get distance / distance of the farthest of the k (0 if that is 0). Where all weights
-    of a row vanish, as they do if all k are equally far, all of the row are 1.
+    Kernels are functions of distance / distance of the k-th neighbour (0 if that is 0). If all
+    weights of a query are 0, for example because all distances are equal, they become 1.
     """
     if weights is None or (isinstance(weights, str) and weights == "uniform"):
         return None
@@ -50,12 +50,14 @@ def weigh(weights: Any, distances: NDArray[Any]) -> NDArray[Any] | None:
 
 
 def weigh_ragged(
-    weights: Any, distances: NDArray[Any], row: NDArray[np.intp], radius: Any
+    weights: Any, distances: NDArray[Any], query: NDArray[np.intp], radius: Any
 ) -> Floats | None:
-    """Weights of all neighbours within a radius, one after the other; None where all are the same.
+    """Return the weights of neighbours in a radius; None if all are equal.
 
-    `distances` has an array for each query, `row` says which query each neighbour belongs to.
-    Kernels get distance / radius; where all weights of a query vanish, all of them are 1.
+    The weights of all queries are concatenated.
+
+    `distances` has an array for each query, and `query` is the number of each neighbour's query.
+    Kernels are functions of distance / radius. If all weights of a query are 0, they become 1.
     """
     if weights is None or (isinstance(weights, str) and weights == "uniform"):
         return None
@@ -66,19 +68,20 @@ def weigh_ragged(
     flat = np.concatenate([np.empty(0), *distances])
     if weights == "distance":
         is_same = flat == 0
-        has_same = np.bincount(row, is_same, minlength=n) > 0
+        has_same = np.bincount(query, is_same, minlength=n) > 0
         with np.errstate(divide="ignore"):
-            return np.where(has_same[row], is_same, 1 / flat)
-    reach = np.broadcast_to(np.asarray(radius, dtype=np.float64), n)[row]
-    out = _kernel(weights, flat, reach)
-    out[(np.bincount(row, out, minlength=n) == 0)[row]] = 1.0
+            return np.where(has_same[query], is_same, 1 / flat)
+    widths = np.broadcast_to(np.asarray(radius, dtype=np.float64), n)[query]
+    out = _kernel(weights, flat, widths)
+    out[(np.bincount(query, out, minlength=n) == 0)[query]] = 1.0
     return out
 
 
-def _kernel(name: str, distances: Floats, reach: Floats) -> Floats:
+def _kernel(name: str, distances: Floats, widths: Floats) -> Floats:
+    """Return the values of a kernel at u = distance / width; u is 0 at width 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        u = np.where(reach > 0, distances / reach, 0.0)
-    u[np.isnan(u)] = 1.0  # infinitely far, as the farthest is
-    if name in _ENDLESS:
+        u = np.where(widths > 0, distances / widths, 0.0)
+    u[np.isnan(u)] = 1.0  # both are infinite
+    if name in _UNBOUNDED:
         return KERNELS[name](u)
     return np.where(u < 1, KERNELS[name](np.minimum(u, 1.0)), 0.0)

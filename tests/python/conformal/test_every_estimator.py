@@ -257,7 +257,7 @@ def test_regions_without_rows_give_infinite_intervals_and_full_sets() -> None:
         np.testing.assert_array_equal(intervals[:5], [[-np.inf, np.inf]] * 5)
         assert np.isfinite(intervals[5:]).all()
     without_neighbors = RadiusNeighborsRegressor(1e-9).fit(X, y)
-    with pytest.raises(ValueError, match="no row has another within the radius"):
+    with pytest.raises(ValueError, match="no training row has a neighbour within the radius"):
         without_neighbors.predict_interval(X)
     model = RadiusNeighborsClassifier(1.0, outlier_label=7).fit(X, classes)
     with warnings.catch_warnings():

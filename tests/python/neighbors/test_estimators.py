@@ -1,4 +1,4 @@
-"""Neighbours: every metric against all distances, ties, weights, Gower's distance, strings."""
+"""Estimators of neighbours: metrics, ties, weights, Gower's distance and strings."""
 
 import math
 import pickle
@@ -73,7 +73,7 @@ def test_estimator_checks_of_variants(kind, parameters):
 
 
 def nearest(distances, k):
-    """Sort all rows by distance and number."""
+    """Return the k nearest rows; ties are sorted by number."""
     distances = np.asarray(distances)
     rows = np.lexsort((np.broadcast_to(np.arange(distances.shape[1]), distances.shape), distances))
     rows = rows[:, :k]
@@ -126,7 +126,7 @@ def test_metrics_against_all_distances(metric, algorithm):
         np.testing.assert_allclose(far[i], np.sort(expected[i])[: len(near[i])], atol=1e-12)
 
 
-def test_hamming_and_jaccard_of_numbers():
+def test_hamming_and_jaccard_of_numeric_columns():
     rng = np.random.default_rng(1)
     X, queries = rng.integers(2, size=(40, 12)), rng.integers(2, size=(9, 12))
     for metric in ("hamming", "jaccard"):
@@ -136,7 +136,7 @@ def test_hamming_and_jaccard_of_numbers():
             distances, rows = search.fit(X.astype(kind)).kneighbors(queries.astype(kind))
             far, near = nearest(cdist(queries.astype(bool), X.astype(bool), metric), 5)
             np.testing.assert_allclose(distances, far, atol=1e-12)
-            if metric == "hamming":  # counts over 12, which no rounding parts
+            if metric == "hamming":  # multiples of 1 / 12, so rounding does not break ties
                 np.testing.assert_array_equal(rows, near)
 
 
@@ -151,7 +151,7 @@ def test_haversine():
         np.testing.assert_allclose(distances, far)
 
 
-def test_what_metrics_learn_from_the_rows():
+def test_parameters_estimated_from_the_rows():
     X, queries = rows_of(3)
     X[:, 1] = X[:, 0] + 0.1 * X[:, 1]
     inverse = np.linalg.inv(np.cov(X, rowvar=False))
@@ -166,7 +166,7 @@ def test_what_metrics_learn_from_the_rows():
         spread = NearestNeighbors(n_neighbors=5, metric="seuclidean", algorithm=algorithm).fit(X)
         far_too = nearest(cdist(queries, X, "seuclidean", V=X.var(axis=0, ddof=1)), 5)[0]
         np.testing.assert_allclose(spread.kneighbors(queries)[0], far_too)
-    # Queries do not matter: one at a time gives the same.
+    # The estimates do not depend on the queries, so single queries have the same distances.
     one = np.vstack([search.kneighbors(query[None])[0] for query in queries])
     np.testing.assert_allclose(one, far)
 
@@ -218,7 +218,7 @@ def test_sparse_rows(metric):
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
 def test_ties_go_to_the_smaller_row(algorithm, metric):
     rng = np.random.default_rng(6)
-    X = rng.integers(4, size=(300, 2)).astype(float)  # a grid: most distances are shared
+    X = rng.integers(4, size=(300, 2)).astype(float)  # a grid: most distances are tied
     queries = rng.integers(4, size=(50, 2)) + rng.integers(2, size=(50, 1)) / 2
     distances = cdist(queries, X, {"manhattan": "cityblock"}.get(metric, metric))
     for k in (1, 5, 30, 299, 300):
@@ -230,7 +230,7 @@ def test_ties_go_to_the_smaller_row(algorithm, metric):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_duplicates_and_rows_without_themselves(algorithm):
+def test_duplicates_and_neighbours_without_the_row_itself(algorithm):
     X = np.array([[0.0], [0.0], [0.0], [5.0], [5.0]])
     search = NearestNeighbors(n_neighbors=2, algorithm=algorithm).fit(X)
     assert search.kneighbors(return_distance=False).tolist() == [
@@ -320,7 +320,7 @@ def test_weights_never_vanish_together(kernel):
     assert shares.tolist() == [[0.0, 1.0]]
 
 
-def test_weights_of_the_user():
+def test_weight_functions():
     X, y = [[0.0], [1.0], [2.0]], [0, 1, 1]
 
     def nothing(distances):
@@ -353,7 +353,7 @@ def test_predictions_are_those_of_scikit_learn(weights, several):
         (KNeighborsRegressor(7), theirs.KNeighborsRegressor(7), numbers),
         (RadiusNeighborsRegressor(0.9), theirs.RadiusNeighborsRegressor(0.9), numbers),
     ):
-        # Off the grid, so that no two distances are the same.
+        # Off the grid, so that there are no ties.
         noise = np.random.default_rng(9).normal(scale=1e-4, size=X.shape)
         ours.set_params(weights=weights).fit(X + noise, target)
         other.set_params(weights=weights).fit(X + noise, target)
@@ -365,7 +365,7 @@ def test_predictions_are_those_of_scikit_learn(weights, several):
             np.testing.assert_allclose(got, expected)
 
 
-def test_nobody_within_the_radius():
+def test_queries_without_neighbours_in_the_radius():
     X, y = [[0.0], [1.0]], [1, 2]
     with pytest.raises(ValueError, match="No neighbors found"):
         RadiusNeighborsClassifier(0.5).fit(X, y).predict([[9.0]])
@@ -404,7 +404,7 @@ def test_pipelines_searches_and_graphs():
 
 
 @pytest.mark.parametrize("metric", ["minkowski", "cosine", "gower"])
-def test_threads_give_the_same(metric):
+def test_threads_do_not_change_the_result(metric):
     X, y = load_diabetes(return_X_y=True)
     X = np.vstack([X] * 4)
     y = np.concatenate([y] * 4)
@@ -441,7 +441,7 @@ def test_choice_of_algorithm():
     assert choose_algorithm(100_000, 2, "euclidean", {}, n_neighbors=5, n_queries=1) == "brute"
     assert choose_algorithm(100_000, 2, "euclidean", {}) == "kd_tree"
     assert choose_algorithm(100_000, 100, "euclidean", {}, dimension=2.0) == "kd_tree"
-    # Trees would miss rows: no metric, or nobody has said that it is one.
+    # Trees may miss rows for functions that are not metrics or not declared as metrics.
     assert choose_algorithm(100_000, 10, "dice", {}) == "brute"
     assert choose_algorithm(10_000, 2, _city_block, {}) == "brute"
     assert is_true_metric(DistanceMetric.get_metric("euclidean"))
@@ -461,7 +461,7 @@ class _Declared:
         return _city_block(a, b)
 
 
-def test_a_function_that_is_declared_a_metric_gets_a_tree():
+def test_tree_for_a_function_that_is_declared_a_metric():
     assert choose_algorithm(10_000, 2, _Declared(), {}, n_neighbors=5) == "ball_tree"
     X, queries = rows_of(14)
     search = NearestNeighbors(n_neighbors=3, metric=_Declared(), algorithm="ball_tree").fit(X)
@@ -492,11 +492,11 @@ def test_the_distance_of_a_kernel():
         search = NearestNeighbors(n_neighbors=4, metric="kernel", metric_params=params).fit(X)
         np.testing.assert_allclose(search.kneighbors(queries)[0], far, atol=1e-7)
         np.testing.assert_array_equal(search.kneighbors(queries)[1], near)
-    # That of the linear kernel is the Euclidean one.
+    # The distance of the linear kernel is the Euclidean distance.
     search = NearestNeighbors(n_neighbors=4, metric="kernel", metric_params={"kernel": "linear"})
     far, _ = nearest(cdist(queries, X), 4)
     np.testing.assert_allclose(search.fit(X).kneighbors(queries)[0], far, atol=1e-7)
-    with pytest.raises(ValueError, match="'kernel' needs a kernel"):
+    with pytest.raises(ValueError, match="expected the key 'kernel'"):
         NearestNeighbors(metric="kernel").fit(X).kneighbors(queries)
 
 
@@ -510,7 +510,7 @@ def test_pickles(algorithm):
 
 
 @pytest.mark.parametrize("algorithm", ["brute", "ball_tree"])
-def test_mahalanobis_where_columns_depend_on_each_other(algorithm):
+def test_mahalanobis_with_dependent_columns(algorithm):
     X, queries = rows_of(13)
     X[:, 2] = X[:, 0] + X[:, 1]
     inverse = np.linalg.pinv(np.cov(X, rowvar=False))
@@ -534,7 +534,7 @@ def test_bad_input(kind):
             kind().fit(broken, y)
         with pytest.raises(ValueError, match="contains"):
             kind(2).fit(X, y).predict(broken)
-    with pytest.raises(ValueError, match="algorithm: 'hnsw' takes dense rows and metric="):
+    with pytest.raises(ValueError, match="algorithm='hnsw': expected dense rows and metric="):
         kind(algorithm="hnsw", metric="manhattan").fit(X, y)
     with pytest.raises(ValueError, match="'metric' parameter"):
         kind(metric="crow").fit(X, y)
@@ -551,11 +551,37 @@ def test_bad_input(kind):
             )
 
 
+@pytest.mark.parametrize("kind", PREDICTORS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("options", [{}, {"p": 3}, {"weights": "distance"}], ids=str)
+def test_distances_that_overflow(kind, algorithm, options):
+    X, queries = rows_of(17)
+    y = np.arange(len(X)) % 3
+    model = kind(4, algorithm=algorithm, **options)
+    expected = model.fit(X, y).predict(queries)
+    np.testing.assert_allclose(model.fit(X * 1e90, y).predict(queries * 1e90), expected)
+    with pytest.raises(ValueError, match="X: expected finite distances of the nearest rows"):
+        model.fit(X * 1e200, y).predict(queries * 1e200)
+    # An outlier has no effect on the neighbours of other queries.
+    outlier = np.vstack([X, np.full((1, X.shape[1]), 1e300)])
+    np.testing.assert_allclose(model.fit(outlier, [*y, 0]).predict(queries), expected)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "chebyshev"])
+def test_huge_values_without_powers(metric):
+    X, queries = rows_of(17)
+    y = np.arange(len(X)) % 3
+    for kind in PREDICTORS:
+        model = kind(4, metric=metric)
+        expected = model.fit(X, y).predict(queries)
+        np.testing.assert_allclose(model.fit(X * 1e300, y).predict(queries * 1e300), expected)
+
+
 # -------------------------------------------------------------------------- Gower's distance
 
 
 def gower(a, b, ranges, weights):
-    """The definition, value by value; ranges has None for categories."""
+    """Return Gower's distance by its definition; `ranges` has None for categories."""
     total = weight_of_all = 0.0
     for x, y, spread, weight in zip(a, b, ranges, weights, strict=True):
         if x is None or y is None:
@@ -591,7 +617,7 @@ NUMBER = st.one_of(st.none(), st.integers(-5, 5).map(lambda i: i / 2), st.floats
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_gower_is_its_definition(data):
+def test_gower_against_its_definition(data):
     is_number = data.draw(st.lists(st.booleans(), min_size=1, max_size=5))
 
     def rows(letters, n):
@@ -658,7 +684,7 @@ def test_gower_on_frames():
     assert again.feature_names_in_.tolist() == list(frame)
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[300:].rename(columns={"age": "years"}))
-    # Each row of fit from the others.
+    # Leave-one-out predictions.
     assert (model.kneighbors()[1] != np.arange(300)[:, None]).all()
 
 
@@ -675,16 +701,16 @@ def test_gower_parameters():
     codes = NearestNeighbors(
         n_neighbors=1, metric="gower", metric_params={"categorical_features": [0]}
     ).fit([[1, 0.0], [2, 1.0], [9, 1.0]])
-    assert codes.kneighbors([[8, 0.0]])[0].item() == 0.5  # another category, the same number
+    assert codes.kneighbors([[8, 0.0]])[0].item() == 0.5  # an unknown category, an equal number
     by_spread = NearestNeighbors(n_neighbors=1, metric="gower", metric_params={"scale": "std"})
     by_spread.fit([[1.0, 0.0], [2.0, 0.0], [6.0, 0.0]])
-    expected = 1.0 / np.std([1.0, 2.0, 6.0]) / 2  # the constant column counts, with nothing
+    expected = 1.0 / np.std([1.0, 2.0, 6.0]) / 2  # the constant column has distance 0
     np.testing.assert_allclose(by_spread.kneighbors([[7.0, 0.0]])[0], [[expected]])
     for params, text in (
         ({"scale": "inch"}, "scale 'range' or 'std'"),
-        ({"weights": [1.0]}, "expected 2 weights"),
-        ({"weights": [0.0, 0.0]}, "not all of them 0"),
-        ({"weights": [1.0, -1.0]}, "at least 0"),
+        ({"weights": [1.0]}, "expected weights of shape"),
+        ({"weights": [0.0, 0.0]}, "at least one positive weight"),
+        ({"weights": [1.0, -1.0]}, "weights >= 0"),
         ({"weigths": [1.0, 1.0]}, "weigths"),
     ):
         with pytest.raises(ValueError, match=text):
@@ -693,7 +719,7 @@ def test_gower_parameters():
         KNeighborsClassifier(metric="gower").fit([[np.inf], [1.0]], [0, 1])
 
 
-def test_gower_of_huge_and_tiny_numbers():
+def test_gower_of_huge_and_tiny_values():
     for unit in (1e308, 1e-310):
         X = np.array([[-1.0], [0.0], [1.0]]) * unit
         search = NearestNeighbors(n_neighbors=3, metric="gower").fit(X)
@@ -706,7 +732,7 @@ def test_gower_of_huge_and_tiny_numbers():
 
 
 def edits(a, b):
-    """Levenshtein's distance, cell by cell."""
+    """Return Levenshtein's distance by the recursion."""
     line = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         before, line[0] = line[0], i
@@ -756,7 +782,7 @@ def test_strings_in_estimators():
     assert lengths.kneighbors(["four"])[1].tolist() == [[1, 4]]
 
 
-def test_a_graph_finds_nearly_all():
+def test_recall_of_a_graph():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 8))
     y = (X[:, 0] > 0).astype(int)
@@ -772,7 +798,7 @@ def test_a_graph_finds_nearly_all():
         np.testing.assert_allclose(nearly[same], far[same], rtol=1e-12)
     model = KNeighborsClassifier(algorithm="hnsw").fit(X, y)
     assert model.score(Q, Q[:, 0] > 0) > 0.85
-    with pytest.raises(ValueError, match="for those within a radius"):
+    with pytest.raises(ValueError, match="use 'brute' or a tree for a radius"):
         NearestNeighbors(algorithm="hnsw").fit(X).radius_neighbors(Q)
 
 
@@ -780,7 +806,7 @@ def test_a_graph_finds_nearly_all():
 
 
 class _FixedThreads:
-    """Refuses to have its `n_jobs` set once it is built."""
+    """Mixin that raises an error if `n_jobs` is set after the construction."""
 
     def __setattr__(self, name, value):
         if name == "n_jobs" and "n_jobs" in vars(self):
@@ -805,7 +831,7 @@ class _FixedHNSW(_FixedThreads, HNSW):
 
 
 def _fixed_search(kind, X, n_jobs):
-    """Return a search of a user's index, or of a graph, that refuses to be changed."""
+    """Return a search whose index cannot be changed, and that index."""
     search = NearestNeighbors(n_neighbors=6, radius=1.5, n_jobs=n_jobs)
     if kind is not _FixedHNSW:
         index = kind(X, n_jobs=3)
@@ -823,7 +849,7 @@ def test_searches_do_not_change_the_index(kind):
     expected = search.kneighbors(X)
     within = None if kind is _FixedHNSW else search.radius_neighbors(X[:300], sort_results=True)
 
-    def ask(n_jobs):
+    def search_with(n_jobs):
         other = clone(search).set_params(n_jobs=n_jobs)
         vars(other).update({k: v for k, v in vars(search).items() if k != "n_jobs"})
         return [
@@ -832,7 +858,7 @@ def test_searches_do_not_change_the_index(kind):
         ]
 
     with ThreadPoolExecutor(8) as pool:
-        for near, radial in pool.map(ask, [1, 2, 3, 4, None, -1, 1, 2] * 2):
+        for near, radial in pool.map(search_with, [1, 2, 3, 4, None, -1, 1, 2] * 2):
             np.testing.assert_array_equal(near[0], expected[0])
             np.testing.assert_array_equal(near[1], expected[1])
             for i in range(0 if within is None else 300):
@@ -847,8 +873,8 @@ def test_threads_of_one_search(make):
     index = make(X)
     expected = index.query(X, k=4)
     for n_jobs in (1, 3, -1):
-        for found, told in zip(index.query(X, k=4, n_jobs=n_jobs), expected, strict=True):
-            np.testing.assert_array_equal(found, told)
+        for found, same in zip(index.query(X, k=4, n_jobs=n_jobs), expected, strict=True):
+            np.testing.assert_array_equal(found, same)
     assert index.n_jobs is None
     with pytest.raises(ValueError, match="n_jobs must be None"):
         index.query(X, k=4, n_jobs=0)
@@ -859,29 +885,29 @@ def test_threads_of_one_search(make):
 def test_the_core_gets_the_threads_of_the_estimator(algorithm, n_jobs):
     X = np.random.default_rng(10).normal(size=(50, 3))
     search = NearestNeighbors(algorithm=algorithm, n_jobs=n_jobs).fit(X)
-    asked = []
+    used = []
     index = search._index.tree
     if algorithm == "brute":
         original = index._by_products
-        index._by_products = lambda Q, k, n: (asked.append(n), original(Q, k, n))[1]
+        index._by_products = lambda Q, k, n: (used.append(n), original(Q, k, n))[1]
     else:
         core = index._tree
-        index._tree = _Recorder(core, asked)
+        index._tree = _Recorder(core, used)
     search.kneighbors(X)
     if algorithm != "brute":
         search.radius_neighbors(X)
-    assert set(asked) == {n_jobs}
+    assert set(used) == {n_jobs}
 
 
 class _Recorder:
-    """Passes calls on to a tree of the core, and keeps their last argument, the threads."""
+    """Forwards calls to the core's tree and records their last argument, the threads."""
 
-    def __init__(self, core, asked):
-        self.core, self.asked = core, asked
+    def __init__(self, core, used):
+        self.core, self.used = core, used
 
     def __getattr__(self, name):
         def call(*args):
-            self.asked.append(args[-1])
+            self.used.append(args[-1])
             return getattr(self.core, name)(*args)
 
         return call

@@ -1,10 +1,12 @@
-"""The HNSW index against brute force, its files, and what it refuses."""
+"""The HNSW index: recall against brute force, files and errors."""
 
 import json
 import pickle
 
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
@@ -80,8 +82,8 @@ def test_exact_with_all_candidates(n_features, codes):
     np.testing.assert_allclose(distances, true_distances, rtol=1e-4, atol=1e-5)
 
 
-def test_walks_measure_as_brute_force_does(data, fitted):
-    # Narrow enough to walk, wide enough to find nearly everything.
+def test_distances_of_searches_and_of_brute_force(data, fitted):
+    # This ef is small enough for a graph search, and large enough to find nearly all rows.
     distances, ids = fitted.query(data[1], k=5, ef=1000)
     true_distances, true_ids = brute(data[0], data[1], 5)
     assert recall(ids, true_ids) > 0.995
@@ -118,7 +120,7 @@ def test_filter(data, fitted, share):
     )
 
 
-def test_filter_that_leaves_too_few(data, fitted):
+def test_filter_that_fewer_than_k_vectors_pass(data, fitted):
     distances, ids = fitted.query(data[1][:3], k=4, filter=lambda ids: np.isin(ids, [5, 9]))
     assert (np.sort(ids[:, :2], axis=1) == [5, 9]).all()
     assert (ids[:, 2:] == -1).all()
@@ -148,7 +150,7 @@ def test_delete(data, codes):
     assert set(index.ids_) == set(left)
     with pytest.raises(ValueError, match="no vector"):
         index.delete(gone[:1])
-    # A deleted id may be used again, for another vector.
+    # The id of a deleted vector may be used again.
     index.add(queries[:1], ids=gone[:1])
     assert index.query(queries[:1], k=1)[1][0, 0] == gone[0]
 
@@ -164,14 +166,14 @@ def test_add_after_query(data):
     assert np.mean(ids[:, 0] == expected) > 0.99
     with pytest.raises(ValueError, match="in use"):
         index.add(base[:1], ids=[10_001])
-    with pytest.raises(ValueError, match="several"):
+    with pytest.raises(ValueError, match="distinct ids"):
         index.add(base[:2], ids=[7_000, 7_000])
     with pytest.raises(ValueError, match="ids"):
         index.add(base[:2], ids=[7_000])
 
 
-def test_batch_that_lies_apart(data):
-    # Rows that come together and are far from all others must find each other.
+def test_batch_far_from_all_others(data):
+    # Rows of a batch that is far from all other rows must have links to each other.
     far = data[1] + 100
     index = HNSW().fit(data[0]).add(np.repeat(far, 2, axis=0) + np.tile([[0], [1e-3]], (100, 1)))
     ids = index.query(far, k=10, ef=60, return_distance=False)
@@ -209,7 +211,7 @@ def test_tuning_reaches_the_recall(data):
     index.tune(queries, k=5, target_recall=0.99)
     assert index.recall_k_ == 5
     assert recall(index.query(queries, k=5)[1], brute(base, queries, 5)[1]) >= 0.99
-    # The smallest: one less does not reach it.
+    # It is the smallest ef: a smaller one does not reach the recall.
     assert recall(index.query(queries, k=5, ef=index.ef_search_ - 1)[1], true_ids[:, :5]) < 0.99
     index.delete(np.arange(100)).tune(target_recall=0.9)
     assert index.recall_ >= 0.9
@@ -257,7 +259,6 @@ def test_pickle(data, codes):
 @pytest.mark.parametrize("codes", [None, "uint8"])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_file(data, tmp_path, metric, codes):
-    pytest.importorskip("safetensors")
     path = tmp_path / "index.safetensors"
     index = HNSW(metric, codes=codes, M=8, target_recall=0.9).fit(data[0]).delete([3, 4])
     index.save(path)
@@ -266,7 +267,7 @@ def test_file(data, tmp_path, metric, codes):
     assert repr(again) == repr(index)
     for a, b in zip(index.query(data[1], 10), again.query(data[1], 10), strict=True):
         np.testing.assert_array_equal(a, b)
-    # Both go on the same way.
+    # Both have the same state after the same calls.
     index.add(data[1])
     again.add(data[1])
     for name, values in arrays(index).items():
@@ -311,18 +312,18 @@ CORRUPTIONS = {
     "links too short": corrupt("links", lambda a: a[:-1]),
     "vectors too short": corrupt("vectors", lambda a: a[:-1]),
     "vectors not finite": corrupt("vectors", poke(5, np.nan)),
-    "vectors of another type": corrupt("vectors", lambda a: a.astype(np.float64)),
+    "vectors of a wrong type": corrupt("vectors", lambda a: a.astype(np.float64)),
     "ids too short": corrupt("ids", lambda a: a[:-1]),
     "ids twice": corrupt("ids", lambda a: np.zeros_like(a)),
-    "post out of range": corrupt("post_slots", poke(0, 1_000_000)),
-    "post link out of range": corrupt("post_links", poke(0, 1_000_000)),
-    "post on no layer": corrupt("post_levels", poke(0, 0)),
-    "post too high": corrupt("post_levels", poke(0, 255)),
-    "posts differ": corrupt("post_slots", lambda a: a[:-1]),
+    "upper node out of range": corrupt("post_slots", poke(0, 1_000_000)),
+    "upper link out of range": corrupt("post_links", poke(0, 1_000_000)),
+    "upper node without a layer": corrupt("post_levels", poke(0, 0)),
+    "upper node too high": corrupt("post_levels", poke(0, 255)),
+    "upper nodes missing": corrupt("post_slots", lambda a: a[:-1]),
     "deleted too short": corrupt("deleted", lambda a: a[:-1]),
     "offsets too short": corrupt("code_offsets", lambda a: a[:-1]),
     "array missing": lambda tensors, head: tensors.pop("links"),
-    "array too many": lambda tensors, head: tensors.update(more=np.zeros(1)),
+    "additional array": lambda tensors, head: tensors.update(more=np.zeros(1)),
     "top out of range": set_value("top", 100_000),
     "top negative": set_value("top", -1),
     "ground out of range": set_value("ground", 100_000),
@@ -338,24 +339,20 @@ CORRUPTIONS = {
     "parameter unknown": set_parameter("colour", "red"),
     "version unknown": lambda tensors, head: head.update(version="99"),
     "format unknown": lambda tensors, head: head.update(format="other"),
-    "no JSON": lambda tensors, head: head.update(values="{"),
-    "JSON of another kind": lambda tensors, head: head.update(values="[]"),
+    "invalid JSON": lambda tensors, head: head.update(values="{"),
+    "JSON is not an object": lambda tensors, head: head.update(values="[]"),
 }
 
 
 @pytest.fixture(scope="module")
 def saved(data, tmp_path_factory):
-    pytest.importorskip("safetensors")
     path = tmp_path_factory.mktemp("index") / "index.safetensors"
     HNSW(codes="uint8", ef_construction=40).fit(data[0][:1000]).delete([1]).save(path)
     return path
 
 
 @pytest.mark.parametrize("name", list(CORRUPTIONS))
-def test_changed_files_are_refused(saved, tmp_path, name):
-    from safetensors import safe_open
-    from safetensors.numpy import load_file, save_file
-
+def test_changed_files_raise_errors(saved, tmp_path, name):
     tensors = load_file(saved)
     with safe_open(saved, framework="numpy") as file:
         head = file.metadata()
@@ -366,7 +363,7 @@ def test_changed_files_are_refused(saved, tmp_path, name):
 
 
 @pytest.mark.parametrize("share", [0, 0.001, 0.5, 0.999])
-def test_cut_files_are_refused(saved, tmp_path, share):
+def test_incomplete_files_raise_errors(saved, tmp_path, share):
     whole = saved.read_bytes()
     (tmp_path / "cut").write_bytes(whole[: int(share * len(whole))])
     with pytest.raises(ValueError, match="cut"):
@@ -425,7 +422,7 @@ def test_kinds_of_arrays(data, fitted):
         np.testing.assert_array_equal(values, arrays(again)[name], err_msg=name)
 
 
-def test_what_is_given_is_copied(data):
+def test_arguments_are_copied(data):
     base = data[0][:500].copy()
     index = HNSW().fit(base)
     before = index.query(data[1])

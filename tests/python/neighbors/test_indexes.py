@@ -1,4 +1,4 @@
-"""The k-d tree and the search of all rows: against brute force in double precision."""
+"""The trees and the brute-force index against all distances in double precision."""
 
 import pickle
 
@@ -20,17 +20,18 @@ POWERS = {"cityblock": 1.0, "euclidean": 2.0, "chebyshev": np.inf, "minkowski": 
 
 
 def brute(X, Q, k, p=2.0):
-    """Distances and rows, ties by number; sums run over the columns in their order."""
-    gaps = np.abs(Q[:, None, :] - X[None, :, :])
+    """Return the distances and numbers of the k nearest rows; ties are sorted by number."""
+    differences = np.abs(Q[:, None, :] - X[None, :, :])
     if p == np.inf:
-        parts = gaps.max(axis=2)
+        parts = differences.max(axis=2)
     else:
-        parts = np.zeros(gaps.shape[:2])
+        parts = np.zeros(differences.shape[:2])
         for j in range(X.shape[1]):
-            parts += gaps[:, :, j] ** p if p != 2 else gaps[:, :, j] * gaps[:, :, j]
+            of_column = differences[:, :, j]
+            parts += of_column**p if p != 2 else of_column * of_column
     rows = np.argsort(parts, axis=1, kind="stable")[:, :k]
-    told = np.take_along_axis(parts, rows, axis=1)
-    return told if p in (1.0, np.inf) else told ** (1 / p), rows
+    powers = np.take_along_axis(parts, rows, axis=1)
+    return powers if p in (1.0, np.inf) else powers ** (1 / p), rows
 
 
 KINDS = ["normal", "uniform", "integers", "two values", "line", "clusters", "equal", "far"]
@@ -64,9 +65,7 @@ def points(rng, kind, n, d):
     leaf_size=st.integers(1, 40),
     n_jobs=st.integers(1, 2),
 )
-def test_the_tree_finds_what_a_search_of_all_rows_finds(
-    seed, kind, n, d, metric, leaf_size, n_jobs
-):
+def test_k_d_tree_against_brute_force(*, seed, kind, n, d, metric, leaf_size, n_jobs):
     rng = np.random.default_rng(seed)
     X = points(rng, kind, n, d)
     Q = np.concatenate([X[:5], points(rng, kind, 5, d), rng.normal(size=(3, d)) * 10])
@@ -76,14 +75,14 @@ def test_the_tree_finds_what_a_search_of_all_rows_finds(
     distances, rows = tree.query(Q, k)
     expected, expected_rows = brute(X, Q, k, p)
     np.testing.assert_allclose(distances, expected, rtol=1e-12)
-    if p != 3.0:  # powers are rounded in more than one way
+    if p != 3.0:  # powers may be rounded differently
         np.testing.assert_array_equal(rows, expected_rows)
     radius = float(np.median(expected))
     counts = tree.query_radius(Q, radius, count_only=True)
-    found, told = tree.query_radius(Q, radius, return_distance=True, sort_results=True)
+    found, found_distances = tree.query_radius(Q, radius, return_distance=True, sort_results=True)
     for i in range(len(Q)):
         assert counts[i] == len(found[i])
-        assert (np.diff(told[i]) >= 0).all()
+        assert (np.diff(found_distances[i]) >= 0).all()
     if p in (1.0, np.inf):
         everything, _ = brute(X, Q, n, p)
         np.testing.assert_array_equal(counts, (everything <= radius).sum(axis=1))
@@ -97,14 +96,14 @@ def test_the_tree_finds_what_a_search_of_all_rows_finds(
     d=st.integers(1, 40),
     scale=st.sampled_from([1.0, 1e-12, 1e12, 1e-200, 1e150]),
 )
-def test_products_lose_nothing(seed, kind, n, d, scale):
+def test_products_do_not_lose_digits(seed, kind, n, d, scale):
     rng = np.random.default_rng(seed)
     X = points(rng, kind, n, d) * scale
     Q = np.concatenate([X[:3], points(rng, kind, 3, d) * scale])
     k = min(n, 7)
     distances, rows = BruteForce(X, n_jobs=2).query(Q, k)
     expected = np.sort(cdist(Q, X), axis=1)[:, :k]
-    if scale == 1e-200:  # squares vanish: SciPy's as well as ours
+    if scale == 1e-200:  # squares underflow to zero, also in SciPy
         return
     np.testing.assert_allclose(distances, expected, rtol=1e-10, atol=0)
     assert all(len(set(row)) == k for row in rows.tolist())
@@ -153,7 +152,7 @@ def test_large_trees(n):
     np.testing.assert_array_equal(rows[:50], expected_rows)
 
 
-def test_nearly_exact():
+def test_approximate_searches():
     rng = np.random.default_rng(0)
     X, Q = rng.random((5000, 6)), rng.random((200, 6))
     tree = KDTree(X, leaf_size=20)
@@ -184,7 +183,7 @@ def test_kernels_integrate_to_one(kernel, d):
 @pytest.mark.parametrize("d", [1, 2, 3, 4])
 def test_densities_are_those_of_scikit_learn(kernel, d):
     if kernel == "cosine" and d % 2 == 0:
-        return  # its cosine kernel does not integrate to one there
+        return  # scikit-learn's cosine kernel does not integrate to one here
     rng = np.random.default_rng(0)
     X, Q = rng.normal(size=(200, d)), rng.normal(size=(20, d))
     theirs = SkKDTree(X).kernel_density(Q, 0.7, kernel, rtol=1e-12)
@@ -203,7 +202,7 @@ def test_pairs_within_distances():
 
 
 @pytest.mark.parametrize("kind", [KDTree, BallTree, BruteForce])
-def test_any_array_will_do(kind):
+def test_kinds_of_arrays(kind):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 50, (100, 3))
     expected = kind(X.astype(float)).query(X[:4].astype(float), 3)
@@ -222,7 +221,7 @@ def test_any_array_will_do(kind):
 
 
 @pytest.mark.parametrize("kind", [KDTree, BallTree, BruteForce])
-def test_bad_input_is_named(kind):
+def test_bad_input(kind):
     X = np.random.default_rng(0).random((20, 3))
     with pytest.raises(ValueError, match="Input X contains NaN"):
         kind(np.where(X > 0.9, np.nan, X))
@@ -259,7 +258,7 @@ def test_bad_parameters_of_the_tree():
         tree.query(X, eps=-1)
     with pytest.raises(ValueError, match="max_leaves: expected at least 1"):
         tree.query(X, max_leaves=0)
-    with pytest.raises(ValueError, match="r: expected a number or one for each"):
+    with pytest.raises(ValueError, match="r: expected a number or an array of shape"):
         tree.query_radius(X, [1.0, 2.0])
     with pytest.raises(ValueError, match="kernel: expected one of"):
         tree.kernel_density(X, 1.0, "square")
@@ -278,7 +277,7 @@ def test_bad_parameters_of_the_tree():
     metric=st.sampled_from(["cityblock", "euclidean", "chebyshev", "hamming", "canberra"]),
     leaf_size=st.integers(1, 20),
 )
-def test_balls_find_what_a_search_of_all_rows_finds(seed, kind, n, d, metric, leaf_size):
+def test_ball_tree_against_brute_force(*, seed, kind, n, d, metric, leaf_size):
     rng = np.random.default_rng(seed)
     X = points(rng, kind, n, d)
     Q = np.concatenate([X[:5], points(rng, kind, 5, d)])
@@ -323,12 +322,12 @@ def test_other_metrics():
     Y = rng.uniform(-1, 1, (100, 2))
     theirs = SkBallTree(Y, metric="haversine").query(Y[:5], 4)[0]
     np.testing.assert_allclose(BallTree(Y, metric="haversine").query(Y[:5], 4)[0], theirs)
-    answers, asked = rng.integers(0, 2, (100, 7)), rng.integers(0, 2, (20, 7))
+    rows, queries = rng.integers(0, 2, (100, 7)), rng.integers(0, 2, (20, 7))
     for name in ("jaccard", "rogerstanimoto", "sokalmichener", "sokalsneath"):
-        theirs = DistanceMetric.get_metric(name).pairwise(asked, answers)
-        tree = BallTree(answers, metric=name, leaf_size=3, n_jobs=2)
-        np.testing.assert_allclose(tree.query(asked, 6)[0], np.sort(theirs, axis=1)[:, :6])
-        counts = tree.query_radius(asked, 0.5 + 1e-9, count_only=True)
+        theirs = DistanceMetric.get_metric(name).pairwise(queries, rows)
+        tree = BallTree(rows, metric=name, leaf_size=3, n_jobs=2)
+        np.testing.assert_allclose(tree.query(queries, 6)[0], np.sort(theirs, axis=1)[:, :6])
+        counts = tree.query_radius(queries, 0.5 + 1e-9, count_only=True)
         np.testing.assert_array_equal(counts, (theirs <= 0.5 + 1e-9).sum(axis=1))
     logs = BallTree(X).kernel_density(Q, 0.5)
     np.testing.assert_allclose(logs, KDTree(X).kernel_density(Q, 0.5))
@@ -348,13 +347,13 @@ def test_bad_parameters_of_balls():
         BallTree(X, metric="cosine")
     with pytest.raises(ValueError, match="w: expected 3 weights"):
         BallTree(X, metric="minkowski", w=[1.0])
-    with pytest.raises(ValueError, match="VI: expected a matrix of 3 rows"):
+    with pytest.raises(ValueError, match="VI: expected the shape \\(3, 3\\)"):
         BallTree(X, metric="mahalanobis", VI=np.eye(2))
     with pytest.raises(ValueError, match="VI: expected a positive definite"):
         BallTree(X, metric="mahalanobis", VI=-np.eye(3))
     with pytest.raises(ValueError, match="X: expected 2 columns for haversine"):
         BallTree(X, metric="haversine")
-    with pytest.raises(ValueError, match="euclidean does not take"):
+    with pytest.raises(ValueError, match="does not have the parameters"):
         BallTree(X, metric="euclidean", V=1)
     with pytest.raises(ZeroDivisionError):
         BallTree(X, metric=lambda a, b: 1 / 0)

@@ -1,4 +1,4 @@
-"""Local regression: against dense solves place by place, by the definitions, and special cases."""
+"""Local regression: dense solves as a reference, definitions and edge cases."""
 
 import pickle
 import warnings
@@ -67,11 +67,11 @@ def test_estimator_checks_of_robust_fits():
     run_estimator_checks(LocalRegression(robust=2))
 
 
-# -------------------------------------------------------------------------------- slow twin
+# ------------------------------------------------------------------------- slow reference
 
 
 def terms(differences, degree):
-    """The columns of the design: one, features, products."""
+    """Return the columns of the design: one, features and products."""
     n, d = differences.shape
     columns = [np.ones(n)]
     if degree >= 1:
@@ -81,10 +81,10 @@ def terms(differences, degree):
     return np.column_stack(columns)
 
 
-def weights_at(place, X, model, sample_weight):
-    """Kernel weights of all rows, with a sort of all distances."""
+def weights_at(point, X, model, sample_weight):
+    """Return the kernel weights of all rows, from a sort of all distances."""
     name = {"manhattan": "cityblock"}.get(model.metric, model.metric)
-    distances = cdist([place], X, name)[0]
+    distances = cdist([point], X, name)[0]
     kernel = FORMULAS.get(model.kernel, model.kernel)
     if model.bandwidth_ is not None:
         return kernel(distances / model.bandwidth_) * sample_weight
@@ -95,13 +95,13 @@ def weights_at(place, X, model, sample_weight):
     return weights * (distances <= distances[last]) * sample_weight
 
 
-def twin(X, y, places, model, sample_weight=None):
-    """Intercepts, slopes and rows of the smoother, one least squares problem at a time."""
+def reference(X, y, points, model, sample_weight=None):
+    """Return intercepts, slopes and smoother rows from a dense solve at each point."""
     sample_weight = np.ones(len(X)) if sample_weight is None else sample_weight
     values, slopes, smoother = [], [], []
-    for place in places:
-        weights = weights_at(place, X, model, sample_weight)
-        design = terms(X - place, model.degree)
+    for point in points:
+        weights = weights_at(point, X, model, sample_weight)
+        design = terms(X - point, model.degree)
         roots = np.sqrt(weights)[:, None]
         penalty = np.sqrt(model.alpha) * np.eye(design.shape[1])
         penalty[0, 0] = 0
@@ -130,64 +130,64 @@ def wavy(n, d, seed=0, noise=0.1):
 )
 def test_against_dense_solves(kernel, degree, width):
     for d in (1, 3):
-        X, y, places = wavy(120, d, seed=degree)
+        X, y, points = wavy(120, d, seed=degree)
         model = LocalRegression(degree, kernel=kernel, **width).fit(X, y)
-        values, slopes, _ = twin(X, y, places, model)
-        np.testing.assert_allclose(model.predict(places), values, rtol=1e-7, atol=1e-9)
+        values, slopes, _ = reference(X, y, points, model)
+        np.testing.assert_allclose(model.predict(points), values, rtol=1e-7, atol=1e-9)
         if degree:
-            np.testing.assert_allclose(model.gradient(places), slopes, rtol=1e-6, atol=1e-8)
+            np.testing.assert_allclose(model.gradient(points), slopes, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2])
 @pytest.mark.parametrize("alpha", [1e-3, 1.0, 1e6])
 def test_ridge(degree, alpha):
-    X, y, places = wavy(80, 2)
+    X, y, points = wavy(80, 2)
     model = LocalRegression(degree, alpha=alpha, n_neighbors=20).fit(X, y)
-    values, slopes, _ = twin(X, y, places, model)
-    np.testing.assert_allclose(model.predict(places), values, rtol=1e-8)
+    values, slopes, _ = reference(X, y, points, model)
+    np.testing.assert_allclose(model.predict(points), values, rtol=1e-8)
     if degree:
-        np.testing.assert_allclose(model.gradient(places), slopes, rtol=1e-6, atol=1e-10)
+        np.testing.assert_allclose(model.gradient(points), slopes, rtol=1e-6, atol=1e-10)
 
 
 def test_heavy_ridge_is_an_average():
-    X, y, places = wavy(80, 2)
-    heavy = LocalRegression(2, alpha=1e12).fit(X, y).predict(places)
-    np.testing.assert_allclose(heavy, LocalRegression(0).fit(X, y).predict(places), rtol=1e-6)
+    X, y, points = wavy(80, 2)
+    heavy = LocalRegression(2, alpha=1e12).fit(X, y).predict(points)
+    np.testing.assert_allclose(heavy, LocalRegression(0).fit(X, y).predict(points), rtol=1e-6)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
 @pytest.mark.parametrize("width", [{"n_neighbors": 15}, {"bandwidth": 0.6}], ids=str)
 @pytest.mark.parametrize("kernel", ["biweight", smooth_decay])
 def test_metrics_and_functions(metric, width, kernel):
-    X, y, places = wavy(150, 2)
+    X, y, points = wavy(150, 2)
     model = LocalRegression(1, kernel=kernel, metric=metric, **width).fit(X, y)
-    values, _, _ = twin(X, y, places, model)
-    np.testing.assert_allclose(model.predict(places), values, rtol=1e-8)
+    values, _, _ = reference(X, y, points, model)
+    np.testing.assert_allclose(model.predict(points), values, rtol=1e-8)
 
 
 def test_sparse_and_dense_searches_agree(monkeypatch):
-    # A radius that takes in few of many rows goes another way than one that takes in most.
-    X, y, places = wavy(2000, 2)
+    # Neighbourhoods of few rows use the tree, those of most rows use all distances.
+    X, y, points = wavy(2000, 2)
     model = LocalRegression(1, bandwidth=0.2).fit(X, y)
-    places *= 0.8
-    values, _, _ = twin(X, y, places, model)
-    np.testing.assert_allclose(model.predict(places), values, rtol=1e-8)
+    points *= 0.8
+    values, _, _ = reference(X, y, points, model)
+    np.testing.assert_allclose(model.predict(points), values, rtol=1e-8)
     whole = model.predict(X)
-    monkeypatch.setattr(neighborhoods, "MOST_PAIRS", 100)
+    monkeypatch.setattr(neighborhoods, "_BLOCK_SIZE", 100)
     np.testing.assert_array_equal(model.predict(X), whole)
 
 
-def test_blocks_do_not_matter(monkeypatch):
-    X, y, places = wavy(200, 2)
+def test_blocks_do_not_change_the_result(monkeypatch):
+    X, y, points = wavy(200, 2)
     models = [LocalRegression(n_neighbors=20), LocalRegression(bandwidth=5.0, kernel="gaussian")]
-    whole = [model.fit(X, y).predict(places) for model in models]
-    monkeypatch.setattr(neighborhoods, "MOST_PAIRS", 50)
+    whole = [model.fit(X, y).predict(points) for model in models]
+    monkeypatch.setattr(neighborhoods, "_BLOCK_SIZE", 50)
     for model, before in zip(models, whole, strict=True):
-        np.testing.assert_array_equal(model.predict(places), before)
+        np.testing.assert_array_equal(model.predict(points), before)
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2])
-def test_threads_do_not_matter(degree):
+def test_threads_do_not_change_the_result(degree):
     X, y, _ = wavy(3000, 3)
     models = [LocalRegression(degree, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 5)]
     first = models[0].predict(X)
@@ -201,59 +201,59 @@ def test_threads_do_not_matter(degree):
 
 
 def test_nadaraya_and_watson():
-    X, y, places = wavy(60, 2)
+    X, y, points = wavy(60, 2)
     model = LocalRegression(0, kernel="gaussian", bandwidth=0.3).fit(X, y)
-    weights = np.exp(-((cdist(places, X) / 0.3) ** 2) / 2)
-    np.testing.assert_allclose(model.predict(places), weights @ y / weights.sum(axis=1), rtol=1e-9)
+    weights = np.exp(-((cdist(points, X) / 0.3) ** 2) / 2)
+    np.testing.assert_allclose(model.predict(points), weights @ y / weights.sum(axis=1), rtol=1e-9)
 
 
 def test_nearest_neighbours():
-    X, y, places = wavy(60, 2)
+    X, y, points = wavy(60, 2)
     model = LocalRegression(0, kernel="uniform", n_neighbors=7).fit(X, y)
-    nearest = np.argsort(cdist(places, X), axis=1)[:, :7]
-    np.testing.assert_allclose(model.predict(places), y[nearest].mean(axis=1))
+    nearest = np.argsort(cdist(points, X), axis=1)[:, :7]
+    np.testing.assert_allclose(model.predict(points), y[nearest].mean(axis=1))
 
 
 @pytest.mark.parametrize("kernel", [*FORMULAS, smooth_decay])
 @pytest.mark.parametrize("width", [{"n_neighbors": 12}, {"bandwidth": 1.0}], ids=str)
 def test_polynomials_are_reproduced(kernel, width):
-    X, _, places = wavy(150, 2)
+    X, _, points = wavy(150, 2)
     line = 3 + X @ [2, -5]
     model = LocalRegression(1, kernel=kernel, **width).fit(X, line)
-    np.testing.assert_allclose(model.predict(places), 3 + places @ [2, -5], atol=1e-8)
-    np.testing.assert_allclose(model.gradient(places), [[2, -5]] * len(places), atol=1e-7)
+    np.testing.assert_allclose(model.predict(points), 3 + points @ [2, -5], atol=1e-8)
+    np.testing.assert_allclose(model.gradient(points), [[2, -5]] * len(points), atol=1e-7)
 
     def parabola(X):
         return 1 + X[:, 0] - X[:, 1] ** 2 + 4 * X[:, 0] * X[:, 1]
 
     model = LocalRegression(2, kernel=kernel, **width).fit(X, parabola(X))
-    np.testing.assert_allclose(model.predict(places), parabola(places), atol=1e-7)
-    slopes = np.column_stack([1 + 4 * places[:, 1], 4 * places[:, 0] - 2 * places[:, 1]])
-    np.testing.assert_allclose(model.gradient(places), slopes, atol=1e-6)
+    np.testing.assert_allclose(model.predict(points), parabola(points), atol=1e-7)
+    slopes = np.column_stack([1 + 4 * points[:, 1], 4 * points[:, 0] - 2 * points[:, 1]])
+    np.testing.assert_allclose(model.gradient(points), slopes, atol=1e-6)
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2])
-def test_constants_stay_what_they_are(degree):
-    X, _, places = wavy(100, 2)
+def test_constant_targets(degree):
+    X, _, points = wavy(100, 2)
     model = LocalRegression(degree).fit(X, np.full(100, 0.1))
-    np.testing.assert_array_equal(model.predict(places), 0.1)
+    np.testing.assert_array_equal(model.predict(points), 0.1)
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_smoother(degree, weighted):
-    X, y, places = wavy(70, 2)
+    X, y, points = wavy(70, 2)
     rng = np.random.default_rng(1)
     w = rng.uniform(0.5, 2, 70) if weighted else np.ones(70)
     model = LocalRegression(degree, n_neighbors=25, alpha=0.01).fit(X, y, w)
-    fitted, _, smoother = twin(X, y, X, model, w)
-    _, _, there = twin(X, y, places, model, w)
+    fitted, _, smoother = reference(X, y, X, model, w)
+    _, _, there = reference(X, y, points, model, w)
     dof = np.trace(smoother)
     sigma = np.sqrt(w @ (y - fitted) ** 2 / (w.sum() - dof))
     assert model.effective_dof_ == pytest.approx(dof)
     assert model.sigma_ == pytest.approx(sigma)
-    values, errors = model.predict(places, return_std=True)
-    np.testing.assert_array_equal(values, model.predict(places))
+    values, errors = model.predict(points, return_std=True)
+    np.testing.assert_array_equal(values, model.predict(points))
     np.testing.assert_allclose(errors, sigma * np.sqrt((there**2 / w).sum(axis=1)), rtol=1e-6)
 
 
@@ -280,7 +280,7 @@ def test_leave_one_out_by_refits(degree, alpha, width):
     expected = []
     for i in range(60):
         others = np.arange(60) != i
-        # The row itself is one of the n: without it there is one less.
+        # The held-out row is one of the n neighbours, so the refit has one less.
         less = {k: v - (k == "n_neighbors") for k, v in width.items()}
         refit = clone(model).set_params(**less).fit(X[others], y[others])
         expected.append(y[i] - refit.predict(X[i : i + 1])[0])
@@ -315,7 +315,7 @@ def test_width_by_leave_one_out(name, kind):
     if kind is LocalRegression:
         assert np.mean(given.loo_residuals_**2) == pytest.approx(model.cv_errors_[best])
     np.testing.assert_array_equal(given.predict(X), model.predict(X))
-    # Fitted anew without a search, what the search left is gone.
+    # Another fit without "cv" removes the attributes of the search.
     model.set_params(**{name: chosen}).fit(X, y)
     assert not hasattr(model, "cv_errors_")
 
@@ -342,9 +342,9 @@ def test_robust_by_hand():
     model = LocalRegression(n_neighbors=30).fit(X, y)
     for _ in range(3):
         fitted = []
-        for place in X:
-            w = weights_at(place, X, model, np.ones(60)) * weights
-            design = np.sqrt(w)[:, None] * terms(X - place, 1)
+        for point in X:
+            w = weights_at(point, X, model, np.ones(60)) * weights
+            design = np.sqrt(w)[:, None] * terms(X - point, 1)
             fitted.append(np.linalg.lstsq(design, np.sqrt(w) * y, rcond=None)[0][0])
         residuals = y - np.array(fitted)
         limit = 6 * np.median(np.abs(residuals))
@@ -361,8 +361,8 @@ def test_robust_on_an_exact_line():
     np.testing.assert_allclose(model.predict(X), X[:, 0], atol=1e-6)
 
 
-def test_where_all_neighbours_are_outliers():
-    # The nearest row that still has weight answers.
+def test_points_whose_neighbours_are_all_outliers():
+    # The prediction is the target of the nearest row with a positive weight.
     X = np.r_[np.zeros(2), np.linspace(5, 6, 60)][:, None]
     y = np.r_[1e3, -1e3, np.random.default_rng(0).normal(size=60)]
     model = LocalRegression(0, kernel="uniform", bandwidth=2.0, robust=2).fit(X, y)
@@ -389,34 +389,34 @@ def test_where_all_neighbours_are_outliers():
 def test_weights_are_repeated_rows(kind, parameters):
     if kind is LocalClassifier and "robust" in parameters:
         pytest.skip("no such parameter")
-    X, y, places = wavy(60, 2)
+    X, y, points = wavy(60, 2)
     y = np.round(y).astype(int) if kind is LocalClassifier else y
     weights = np.random.default_rng(3).integers(0, 4, 60)
     one = kind(**parameters).fit(X, y, weights)
     many = kind(**parameters).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     if kind is LocalClassifier:
-        np.testing.assert_allclose(one.predict_proba(places), many.predict_proba(places), atol=1e-7)
+        np.testing.assert_allclose(one.predict_proba(points), many.predict_proba(points), atol=1e-7)
         return
-    np.testing.assert_allclose(one.predict(places), many.predict(places), atol=1e-7)
+    np.testing.assert_allclose(one.predict(points), many.predict(points), atol=1e-7)
     assert one.sigma_ == pytest.approx(many.sigma_)
     assert one.effective_dof_ == pytest.approx(many.effective_dof_)
     for a, b in zip(
-        one.predict(places, return_std=True), many.predict(places, return_std=True), strict=True
+        one.predict(points, return_std=True), many.predict(points, return_std=True), strict=True
     ):
         np.testing.assert_allclose(a, b, atol=1e-7)
 
 
 def test_fractions_of_weights():
-    X, y, places = wavy(60, 2)
+    X, y, points = wavy(60, 2)
     weights = np.random.default_rng(3).uniform(0, 1, 60)
     weights /= weights.sum()
     model = LocalRegression(n_neighbors=0.4).fit(X, y, weights)
     assert model.n_neighbors_ == pytest.approx(0.4)
     np.testing.assert_allclose(
-        model.predict(places), twin(X, y, places, model, weights)[0], rtol=1e-7
+        model.predict(points), reference(X, y, points, model, weights)[0], rtol=1e-7
     )
     scaled = LocalRegression(n_neighbors=0.4).fit(X, y, weights * 1e200)
-    np.testing.assert_allclose(scaled.predict(places), model.predict(places), rtol=1e-7)
+    np.testing.assert_allclose(scaled.predict(points), model.predict(points), rtol=1e-7)
 
 
 def test_without_weights():
@@ -424,48 +424,48 @@ def test_without_weights():
         LocalRegression().fit([[0.0], [1.0]], [0.0, 1.0], [0.0, 0.0])
 
 
-# ----------------------------------------------------------------------------- special cases
+# -------------------------------------------------------------------------------- edge cases
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2])
 def test_far_from_the_origin(degree):
-    X, y, places = wavy(200, 2)
-    # What is left of the digits at 1e8, in both tables.
-    X, places = (X + 1e8) - 1e8, (places + 1e8) - 1e8
+    X, y, points = wavy(200, 2)
+    # Both tables have the same rounded digits at 1e8.
+    X, points = (X + 1e8) - 1e8, (points + 1e8) - 1e8
     near = LocalRegression(degree).fit(X, y)
     far = LocalRegression(degree).fit(X + 1e8, y)
-    np.testing.assert_allclose(far.predict(places + 1e8), near.predict(places), atol=1e-9)
+    np.testing.assert_allclose(far.predict(points + 1e8), near.predict(points), atol=1e-9)
     np.testing.assert_allclose(
-        LocalRegression(degree).fit(X, y + 1e8).predict(places) - 1e8,
-        near.predict(places),
+        LocalRegression(degree).fit(X, y + 1e8).predict(points) - 1e8,
+        near.predict(points),
         atol=1e-5,
     )
 
 
 @pytest.mark.parametrize("degree", [1, 2])
 @pytest.mark.parametrize("scale", [1e-120, 1e-9, 1e9, 1e120])
-def test_units_do_not_matter(degree, scale):
-    X, y, places = wavy(200, 2)
+def test_units_do_not_change_the_result(degree, scale):
+    X, y, points = wavy(200, 2)
     model = LocalRegression(degree).fit(X, y)
     scaled = LocalRegression(degree).fit(X * scale, y)
-    np.testing.assert_allclose(scaled.predict(places * scale), model.predict(places), rtol=1e-7)
+    np.testing.assert_allclose(scaled.predict(points * scale), model.predict(points), rtol=1e-7)
     np.testing.assert_allclose(
-        scaled.gradient(places * scale) * scale, model.gradient(places), rtol=1e-6, atol=1e-8
+        scaled.gradient(points * scale) * scale, model.gradient(points), rtol=1e-6, atol=1e-8
     )
 
 
 def test_features_of_different_units():
-    # Too far apart for the products of the design to keep both; the fit is the same.
-    X, y, places = wavy(100, 2)
+    # Products of the design would lose the small unit, but the fit is the same.
+    X, y, points = wavy(100, 2)
     units = np.array([1.0, 1e-7])
     model = LocalRegression(2, kernel="uniform", n_neighbors=1000).fit(X, y)
     scaled = LocalRegression(2, kernel="uniform", n_neighbors=1000).fit(X * units, y)
-    np.testing.assert_allclose(scaled.predict(places * units), model.predict(places), rtol=1e-7)
+    np.testing.assert_allclose(scaled.predict(points * units), model.predict(points), rtol=1e-7)
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2])
 @pytest.mark.parametrize("width", [{"n_neighbors": 5}, {"bandwidth": 1.0}], ids=str)
-def test_all_rows_in_one_place(degree, width):
+def test_equal_rows(degree, width):
     model = LocalRegression(degree, **width).fit([[1.0, 2.0]] * 4, [1.0, 2.0, 3.0, 6.0])
     np.testing.assert_allclose(model.predict([[1.0, 2.0], [1.5, 2.0], [9.0, 2.0]])[:2], 3.0)
     if degree:
@@ -474,7 +474,7 @@ def test_all_rows_in_one_place(degree, width):
 
 @pytest.mark.parametrize("degree", [1, 2])
 def test_rows_in_a_line(degree):
-    # Across the line nothing is known: the slope there is zero, and along it the line is fitted.
+    # The slope across the line is zero, because the rows do not determine it.
     t = np.linspace(-1, 1, 60)
     X = np.column_stack([t, t])
     model = LocalRegression(degree, n_neighbors=20).fit(X, 4 * t)
@@ -485,34 +485,34 @@ def test_rows_in_a_line(degree):
 
 
 def test_constant_and_repeated_columns():
-    X, y, places = wavy(100, 2)
-    plain = LocalRegression(2).fit(X, y).predict(places)
+    X, y, points = wavy(100, 2)
+    plain = LocalRegression(2).fit(X, y).predict(points)
 
     def widen(X):
         return np.column_stack([X, np.full(len(X), 7.0), X[:, 0]])
 
     for columns in ([0, 1, 2], [2, 0, 1]):
         model = LocalRegression(2).fit(widen(X)[:, columns], y)
-        np.testing.assert_allclose(model.predict(widen(places)[:, columns]), plain, atol=1e-8)
+        np.testing.assert_allclose(model.predict(widen(points)[:, columns]), plain, atol=1e-8)
     model = LocalRegression(1, kernel="uniform", n_neighbors=100).fit(widen(X), y)
     plain = LocalRegression(1, kernel="uniform", n_neighbors=100).fit(X, y)
-    np.testing.assert_allclose(model.predict(widen(places)), plain.predict(places), atol=1e-8)
+    np.testing.assert_allclose(model.predict(widen(points)), plain.predict(points), atol=1e-8)
 
 
 @pytest.mark.parametrize("degree", [1, 2])
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_fewer_rows_than_coefficients(degree, k):
-    X, y, places = wavy(50, 3)
+    X, y, points = wavy(50, 3)
     model = LocalRegression(degree, n_neighbors=k).fit(X, y)
-    # Each row is fitted exactly, and none is made up.
+    # Every row is fitted exactly.
     np.testing.assert_allclose(model.predict(X), y, atol=1e-6 if k > 1 else 0)
-    assert np.isfinite(model.predict(places)).all()
-    assert np.isfinite(model.gradient(places)).all()
+    assert np.isfinite(model.predict(points)).all()
+    assert np.isfinite(model.gradient(points)).all()
     assert np.isfinite(model.loo_residuals_).all()
 
 
 def test_as_many_rows_as_coefficients():
-    # The n-th row keeps enough weight to determine the fit.
+    # The n-th row has enough weight to determine the fit.
     X, _, _ = wavy(50, 2)
     for kernel in FORMULAS:
         model = LocalRegression(1, kernel=kernel, n_neighbors=3).fit(X, X @ [1, 2])
@@ -548,7 +548,7 @@ def test_outside():
         assert lost.predict([[9.0]])[0] == "a"
 
 
-def test_ties_all_belong():
+def test_all_tied_rows_are_neighbours():
     X = np.array([[-1.0], [1.0], [1.0], [-1.0], [3.0]])
     y = np.array([0.0, 1.0, 2.0, 5.0, 100.0])
     for k in (1, 2, 3, 4):
@@ -564,12 +564,23 @@ def test_one_row():
         assert np.isfinite(model.loo_score_)
 
 
-def test_huge_numbers_do_no_harm():
-    X = np.array([[-1e308], [0.0], [1e308]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = LocalRegression(n_neighbors=2).fit(X, [0.0, 1.0, 2.0])
-        assert np.isfinite(model.predict(X)).all()
+@pytest.mark.parametrize("width", [{"n_neighbors": 2}, {"bandwidth": 1.0}], ids=str)
+def test_distances_that_overflow(width):
+    X = np.array([[-1.0], [0.0], [1.5]])
+    for scale in (1e150, 1e200, 1e308):
+        model = LocalRegression(0, **width).fit(X * scale, [0.0, 1.0, 2.0])
+        if scale == 1e150:
+            assert np.isfinite(model.predict(X * scale * 1.1)).all()
+            continue
+        with pytest.raises(ValueError, match="X: expected finite distances"):
+            model.predict(X * scale * 1.1)
+
+
+def test_far_outliers_do_not_change_other_neighbourhoods():
+    X, y, points = wavy(60, 2)
+    expected = LocalRegression(n_neighbors=20).fit(X, y).predict(points)
+    with_outlier = LocalRegression(n_neighbors=20).fit(np.vstack([X, [[1e300, 0.0]]]), [*y, 1e3])
+    np.testing.assert_allclose(with_outlier.predict(points), expected, rtol=1e-9)
 
 
 # ---------------------------------------------------------------------------------- classes
@@ -577,13 +588,13 @@ def test_huge_numbers_do_no_harm():
 
 def test_shares():
     X, y = make_moons(100, noise=0.3, random_state=0)
-    places = X + 0.1
+    points = X + 0.1
     model = LocalClassifier(0, kernel="gaussian", bandwidth=0.4).fit(X, y)
-    weights = np.exp(-((cdist(places, X) / 0.4) ** 2) / 2)
+    weights = np.exp(-((cdist(points, X) / 0.4) ** 2) / 2)
     expected = np.stack([weights[:, y == c].sum(axis=1) for c in (0, 1)], axis=1)
     expected /= expected.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(model.predict_proba(places), expected, atol=1e-9)
-    np.testing.assert_array_equal(model.predict(places), expected.argmax(axis=1))
+    np.testing.assert_allclose(model.predict_proba(points), expected, atol=1e-9)
+    np.testing.assert_array_equal(model.predict(points), expected.argmax(axis=1))
 
 
 @pytest.mark.parametrize("degree", [1, 2])
@@ -591,34 +602,34 @@ def test_indicators(degree):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (150, 2))
     y = np.array(["red", "green", "blue"])[(X.sum(axis=1) > 0) + (X[:, 0] > 0.3) * 1]
-    places = rng.uniform(-1.2, 1.2, (50, 2))
+    points = rng.uniform(-1.2, 1.2, (50, 2))
     model = LocalClassifier(degree, n_neighbors=25).fit(X, y)
     fits = [
-        LocalRegression(degree, n_neighbors=25).fit(X, (y == c) * 1.0).predict(places)
+        LocalRegression(degree, n_neighbors=25).fit(X, (y == c) * 1.0).predict(points)
         for c in model.classes_
     ]
     expected = np.clip(np.stack(fits, axis=1), 0, None)
     expected /= expected.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(model.predict_proba(places), expected, atol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(points), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("degree", [1, 2])
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_log_odds_against_logistic_regression(degree, alpha):
     X, y = make_moons(200, noise=0.4, random_state=0)
-    places = X[:20] + 0.05
+    points = X[:20] + 0.05
     model = LocalClassifier(degree, link="logit", n_neighbors=100, alpha=alpha).fit(X, y)
     expected = []
-    for place in places:
-        weights = weights_at(place, X, model, np.ones(200))
-        said = weights > 0
-        design = terms(X - place, degree)[:, 1:]
+    for point in points:
+        weights = weights_at(point, X, model, np.ones(200))
+        has_weight = weights > 0
+        design = terms(X - point, degree)[:, 1:]
         slow = LogisticRegression(
             C=1 / alpha if alpha else np.inf, solver="newton-cholesky", tol=1e-10
         )
-        slow.fit(design[said], y[said], weights[said])
+        slow.fit(design[has_weight], y[has_weight], weights[has_weight])
         expected.append(1 / (1 + np.exp(-slow.intercept_[0])))
-    np.testing.assert_allclose(model.predict_proba(places)[:, 1], expected, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(points)[:, 1], expected, atol=1e-6)
 
 
 def test_log_odds_of_several_classes():
@@ -638,7 +649,7 @@ def test_log_odds_of_several_classes():
     np.testing.assert_allclose(
         model.predict_proba(X), odds / odds.sum(axis=1, keepdims=True), atol=1e-9
     )
-    # Nothing of the sum over targets is left.
+    # This fit is not linear in the targets.
     with pytest.raises(AttributeError, match="identity"):
         _ = model.effective_dof_
     flat = [
@@ -647,7 +658,7 @@ def test_log_odds_of_several_classes():
     np.testing.assert_allclose(flat[0], flat[1], atol=1e-12)
 
 
-def test_log_odds_where_classes_can_be_parted():
+def test_log_odds_of_separable_classes():
     X = np.linspace(-1, 1, 40)[:, None]
     y = X[:, 0] > 0
     for alpha in (0.0, 1e-3):
@@ -675,14 +686,14 @@ def test_leave_one_out_of_log_odds():
 
 @st.composite
 def tables(draw):
-    # Halves, so that ties, duplicates and rows in a line are common.
+    # Multiples of one half, so that ties, duplicates and collinear rows are frequent.
     n_rows, n_features = draw(st.integers(1, 20)), draw(st.integers(1, 3))
     number = st.integers(-3, 3).map(lambda i: i / 2)
     row = st.lists(number, min_size=n_features, max_size=n_features)
     X = draw(st.lists(row, min_size=n_rows, max_size=n_rows))
     y = draw(st.lists(st.integers(-3, 3), min_size=n_rows, max_size=n_rows))
-    places = draw(st.lists(row, min_size=1, max_size=8))
-    return np.array(X), np.array(y, dtype=float), np.array(places)
+    points = draw(st.lists(row, min_size=1, max_size=8))
+    return np.array(X), np.array(y, dtype=float), np.array(points)
 
 
 widths = st.one_of(
@@ -693,49 +704,50 @@ widths = st.one_of(
 
 @settings(deadline=None, max_examples=300)
 @given(tables(), widths, st.sampled_from(sorted(FORMULAS)), st.integers(0, 2), st.booleans())
-def test_answers_are_finite_and_move_along(table, width, kernel, degree, ridge):
-    X, y, places = table
+def test_predictions_are_finite_and_equivariant(table, width, kernel, degree, ridge):
+    X, y, points = table
     model = LocalRegression(degree, kernel=kernel, alpha=ridge * 0.5, **width).fit(X, y)
-    values = model.predict(places)
+    values = model.predict(points)
     assert np.isfinite(values).all()
     assert np.isfinite(model.loo_residuals_).all()
     assert -1e-9 <= model.effective_dof_ <= len(X) + 1e-9
-    # Rows in another order, shifted rows, and targets in other units.
+    # Permuted rows, shifted rows, and targets in other units.
     order = np.random.default_rng(0).permutation(len(X))
     tolerance = {"rtol": 1e-6, "atol": 1e-6}
-    again = clone(model).fit(X[order], y[order]).predict(places)
-    alone = model._answer(places).alone  # of rows equally near, which one answers is open
+    again = clone(model).fit(X[order], y[order]).predict(points)
+    # At isolated points, the prediction depends on the order of tied rows.
+    alone = model._fit_locally(points).is_isolated
     np.testing.assert_allclose(again[~alone], values[~alone], **tolerance)
-    shifted = clone(model).fit(X + 8, y).predict(places + 8)
+    shifted = clone(model).fit(X + 8, y).predict(points + 8)
     np.testing.assert_allclose(shifted[~alone], values[~alone], **tolerance)
-    other = clone(model).fit(X, 3 * y - 2).predict(places)
+    other = clone(model).fit(X, 3 * y - 2).predict(points)
     np.testing.assert_allclose(other, 3 * values - 2, **tolerance)
 
 
 @settings(deadline=None, max_examples=150)
 @given(tables(), widths, st.integers(0, 2), st.data())
 def test_weights_are_repeated_rows_in_any_table(table, width, degree, data):
-    X, y, places = table
+    X, y, points = table
     weights = data.draw(st.lists(st.integers(0, 3), min_size=len(X), max_size=len(X)))
     weights[0] = 1
     one = LocalRegression(degree, **width).fit(X, y, weights)
     many = LocalRegression(degree, **width).fit(np.repeat(X, weights, axis=0), y.repeat(weights))
-    alone = one._answer(places).alone
+    alone = one._fit_locally(points).is_isolated
     np.testing.assert_allclose(
-        one.predict(places)[~alone], many.predict(places)[~alone], rtol=1e-6, atol=1e-6
+        one.predict(points)[~alone], many.predict(points)[~alone], rtol=1e-6, atol=1e-6
     )
 
 
 @settings(deadline=None, max_examples=100)
 @given(tables(), widths, st.integers(0, 2), st.sampled_from(["identity", "logit"]))
-def test_shares_are_shares(table, width, degree, link):
-    X, y, places = table
-    proba = LocalClassifier(degree, link=link, **width).fit(X, y.astype(int)).predict_proba(places)
+def test_probabilities_are_positive_and_sum_to_one(table, width, degree, link):
+    X, y, points = table
+    proba = LocalClassifier(degree, link=link, **width).fit(X, y.astype(int)).predict_proba(points)
     assert (proba >= 0).all()
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
 
 
-# --------------------------------------------------------------------------------- the rest
+# ----------------------------------------------------------- parameters, input and pickling
 
 
 @pytest.mark.parametrize(
@@ -781,10 +793,10 @@ def test_bad_link():
 
 
 def test_bad_functions():
-    X, y, places = wavy(30, 1)
+    X, y, points = wavy(30, 1)
     for kernel in (lambda u: u - 1, lambda u: u[:-1], lambda u: u * np.nan):
         with pytest.raises(ValueError, match="kernel: expected a function"):
-            LocalRegression(kernel=kernel).fit(X, y).predict(places)
+            LocalRegression(kernel=kernel).fit(X, y).predict(points)
 
 
 def test_bad_input():
@@ -814,17 +826,17 @@ def test_frames(frame):
 
 
 def test_pickle_and_clone():
-    X, y, places = wavy(50, 2)
+    X, y, points = wavy(50, 2)
     for width in ({}, {"bandwidth": "cv"}):
         model = LocalRegression(robust=1, **width).fit(X, y)
         copy = pickle.loads(pickle.dumps(model))
-        np.testing.assert_array_equal(copy.predict(places), model.predict(places))
+        np.testing.assert_array_equal(copy.predict(points), model.predict(points))
         assert copy.sigma_ == model.sigma_
         again = clone(model).fit(X, y)
-        np.testing.assert_array_equal(again.predict(places), model.predict(places))
+        np.testing.assert_array_equal(again.predict(points), model.predict(points))
 
 
-def test_in_a_search():
+def test_in_a_grid_search():
     X, y, _ = wavy(120, 2)
     pipeline = make_pipeline(StandardScaler(), LocalRegression())
     grid = {"localregression__degree": [0, 1, 2], "localregression__n_neighbors": [10, 0.5]}

@@ -1,4 +1,4 @@
-"""Every metric by every algorithm has scikit-learn's and SciPy's distances, on any kind of rows."""
+"""Distances of every metric and algorithm against scikit-learn and SciPy."""
 
 import warnings
 
@@ -33,7 +33,7 @@ SCIPY_NAMES = {
     "p": "minkowski",
     "sokalmichener": "rogerstanimoto",
 }
-# Where scikit-learn's and SciPy's definitions divide zero by zero.
+# Metrics whose formulas in scikit-learn and SciPy may divide zero by zero.
 UNDEFINED = {"dice": 0.0, "sokalsneath": 0.0, "correlation": 1.0}
 N, D = 70, 6
 
@@ -44,7 +44,7 @@ def make_rows(kind):
         return rng.gamma(2.0, size=(N, D)) + 0.1
     if kind == "negative":
         return rng.normal(size=(N, D))
-    if kind == "zeros":  # many zeros, and rows of nothing else
+    if kind == "zeros":  # many zeros, and rows of only zeros
         X = rng.normal(size=(N, D)) * (rng.random((N, D)) < 0.5)
         X[::9] = 0.0
         return X
@@ -60,7 +60,7 @@ KINDS = ["positive", "negative", "zeros", "constant", "boolean"]
 
 
 def parameters(metric, X):
-    """Return `metric_params` that leave nothing to be estimated."""
+    """Return complete `metric_params`, so that no parameter is estimated."""
     if metric == "p":
         return {"p": 3.0}
     if metric == "seuclidean":
@@ -71,7 +71,7 @@ def parameters(metric, X):
 
 
 def by_scikit_learn(metric, queries, X, **params):
-    """Distances of `DistanceMetric`, or of `pairwise_distances` where there is no such.
+    """Return distances of `DistanceMetric`, or else of `pairwise_distances`.
 
     Two arrays, as `pairwise_distances` of one array with itself has zeros on the diagonal.
     """
@@ -116,7 +116,7 @@ def test_every_metric_by_every_algorithm(metric, algorithm, kind):
         "hnsw": {"euclidean", "l2", "minkowski", "cosine"},
     }.get(algorithm) or VALID_METRICS[algorithm]
     if metric not in known:
-        with pytest.raises(ValueError, match=r"not valid|'hnsw' takes dense rows"):
+        with pytest.raises(ValueError, match=r"not valid|'hnsw': expected dense rows"):
             search.fit(X)
         return
     found = found_matrix(search.fit(X), queries, N)
@@ -150,16 +150,16 @@ def test_algorithms_agree(metric, kind):
         for i, line in enumerate(expected):
             np.testing.assert_array_equal(np.sort(near[1][i]), np.flatnonzero(line <= radius))
             np.testing.assert_allclose(near[0][i], line[near[1][i]], rtol=1e-9, atol=1e-7)
-        # All rows vote, so that ties between neighbours do not matter.
+        # All rows are neighbours, so ties have no effect.
         model = KNeighborsRegressor(N, weights="gaussian", **options).fit(X, y)
         u = expected / np.where(expected.max(axis=1) > 0, expected.max(axis=1), 1.0)[:, None]
         weights = np.exp(-(u**2) / 2)
-        told = weights @ y / weights.sum(axis=1)
-        np.testing.assert_allclose(model.predict(queries), told, rtol=1e-6)
+        averages = weights @ y / weights.sum(axis=1)
+        np.testing.assert_allclose(model.predict(queries), averages, rtol=1e-6)
 
 
 @pytest.mark.parametrize("metric", ["braycurtis", "dice", "russellrao"])
-def test_ball_tree_of_what_violates_the_triangle_inequality_is_brute_force(metric):
+def test_brute_force_replaces_a_ball_tree_without_the_triangle_inequality(metric):
     rng = np.random.default_rng(3)
     X = rng.gamma(0.5, size=(800, 3)) * (rng.random((800, 3)) < 0.7)
     for form in (metric, DistanceMetric.get_metric(metric)):
@@ -186,7 +186,7 @@ def test_sparse_rows_have_the_distances_of_dense_ones(metric):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("metric", [name for name in METRICS if name != "nan_euclidean"])
-def test_indexes_of_ones_own(metric, kind):
+def test_indexes_of_the_user(metric, kind):
     X = make_rows(kind)[:, : 2 if metric == "haversine" else D]
     params = parameters(metric, X)
     expected = by_scikit_learn(metric, X[:10], X, **params)
@@ -208,8 +208,8 @@ def test_comparison_trees_compare_the_same_distances(metric, kind):
     expected = by_scikit_learn(metric, X, X, **rows.options)
     x, a, b = np.random.default_rng(1).integers(N, size=(3, 2000))
     clear = np.abs(expected[x, a] - expected[x, b]) > 1e-6
-    told = rows.closer(rows, 1)(x, a, b)
-    np.testing.assert_array_equal(told[clear], (expected[x, a] < expected[x, b])[clear])
+    is_closer = rows.closer(rows, 1)(x, a, b)
+    np.testing.assert_array_equal(is_closer[clear], (expected[x, a] < expected[x, b])[clear])
 
 
 def test_bray_curtis_of_two_rows():
@@ -237,5 +237,5 @@ def test_comparison_tree_by_bray_curtis():
     y = (X[:, 0] > 0).astype(int)
     tree = ComparisonTreeClassifier(metric="braycurtis", random_state=0).fit(X, y)
     matrix = DistanceMetric.get_metric("braycurtis").pairwise(X)
-    twin = ComparisonTreeClassifier(metric="precomputed", random_state=0).fit(matrix, y)
-    np.testing.assert_array_equal(tree.predict(X), twin.predict(matrix))
+    of_matrix = ComparisonTreeClassifier(metric="precomputed", random_state=0).fit(matrix, y)
+    np.testing.assert_array_equal(tree.predict(X), of_matrix.predict(matrix))
