@@ -97,7 +97,7 @@ def test_sparse_rows_and_trees():
         ({"algorithm": "hnsw"}, "algorithm='hnsw' is approximate"),
         ({"n_neighbors": 61}, "n_neighbors=61 is more than the 60 training rows"),
     ],
-    ids=str,
+    ids=["metric", "kernel", "function", "approximate", "too many neighbours"],
 )
 @pytest.mark.parametrize("kind", [KNeighborsClassifier, KNeighborsRegressor])
 def test_reasons_why_there_is_no_value(kind, parameters, reason):
