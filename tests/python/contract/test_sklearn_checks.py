@@ -1,0 +1,26 @@
+"""scikit-learn's checks of estimators."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.base import BaseEstimator
+
+from support.contract import all_entries
+from support.estimator_checks import run_estimator_checks
+from support.registry import Entry
+
+
+@all_entries()
+def test_estimator_checks(entry: Entry) -> None:
+    if not entry.is_own:
+        pytest.skip("scikit-learn checks its own classes")
+    run_estimator_checks(entry.create(), entry.failed_checks)
+
+
+def test_failed_check_is_reported() -> None:
+    class NeverFitted(BaseEstimator):
+        def fit(self, X, y=None):
+            return None
+
+    with pytest.raises(AssertionError):
+        run_estimator_checks(NeverFitted(), {})
