@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from sklearn.base import BaseEstimator
 
-from support.contract import all_entries
 from support.estimator_checks import run_estimator_checks
-from support.registry import Entry
+from support.estimator_variants import VARIANTS
+from support.registry import ENTRIES, Entry
 
 
-@all_entries()
+@pytest.mark.parametrize("entry", ENTRIES + VARIANTS, ids=lambda entry: entry.name)
 def test_estimator_checks(entry: Entry) -> None:
     if not entry.is_own:
         pytest.skip("scikit-learn checks its own classes")
