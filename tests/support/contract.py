@@ -14,6 +14,9 @@ import scipy.sparse as sp
 from support.registry import ENTRIES, Entry
 
 __all__ = [
+    "ANY_CLASSES",
+    "ANY_TARGET",
+    "METHODS",
     "all_entries",
     "assert_close",
     "assert_same",
@@ -24,6 +27,7 @@ __all__ = [
     "make_table",
     "make_target",
     "outputs",
+    "own_entries",
     "quiet",
 ]
 
@@ -115,20 +119,31 @@ def assert_close(
             assert np.mean(found[name] == output) >= 0.95, name
 
 
-def _parametrize(entries: list[Entry]) -> Callable[[Any], Any]:
-    return pytest.mark.parametrize("entry", entries, ids=[entry.name for entry in entries])
+ANY_CLASSES = ("classes", "two classes")
+ANY_TARGET = (*ANY_CLASSES, "numbers", "grades")
+ANY = (*ANY_TARGET, "none")
 
 
-def all_entries() -> Callable[[Any], Any]:
-    """Parametrize a test over all entries."""
-    return _parametrize(ENTRIES)
+def _parametrize(entries: list[Entry], targets: tuple[str, ...]) -> Callable[[Any], Any]:
+    chosen = [entry for entry in entries if entry.target in targets]
+    return pytest.mark.parametrize("entry", chosen, ids=[entry.name for entry in chosen])
 
 
-def entries_with(*capabilities: str) -> Callable[[Any], Any]:
-    """Parametrize a test over the entries that have all these capabilities."""
-    return _parametrize([entry for entry in ENTRIES if all(map(entry.has, capabilities))])
+def all_entries(targets: tuple[str, ...] = ANY) -> Callable[[Any], Any]:
+    """Parametrize a test over all entries with these kinds of targets."""
+    return _parametrize(ENTRIES, targets)
 
 
-def entries_without(capability: str) -> Callable[[Any], Any]:
+def entries_with(capability: str, targets: tuple[str, ...] = ANY) -> Callable[[Any], Any]:
+    """Parametrize a test over the entries that have a capability."""
+    return _parametrize([entry for entry in ENTRIES if entry.has(capability)], targets)
+
+
+def entries_without(capability: str, targets: tuple[str, ...] = ANY) -> Callable[[Any], Any]:
     """Parametrize a test over the entries that lack a capability."""
-    return _parametrize([entry for entry in ENTRIES if not entry.has(capability)])
+    return _parametrize([entry for entry in ENTRIES if not entry.has(capability)], targets)
+
+
+def own_entries() -> Callable[[Any], Any]:
+    """Parametrize a test over the entries whose class is Spinney's, not scikit-learn's."""
+    return _parametrize([entry for entry in ENTRIES if entry.is_own], ANY)

@@ -85,24 +85,23 @@ def test_scale_of_weights_does_not_matter(entry: Entry) -> None:
     assert_close(*of_scaled_weights(entry))
 
 
-@pytest.mark.parametrize(
-    ("capability", "compare"),
-    [
-        ("repeated_rows", of_repeated_rows),
-        ("dropped_rows", of_dropped_rows),
-        ("scaled_weights", of_scaled_weights),
-        ("unit_weights", of_unit_weights),
-    ],
-)
+COMPARISONS = {
+    "repeated_rows": of_repeated_rows,
+    "dropped_rows": of_dropped_rows,
+    "scaled_weights": of_scaled_weights,
+    "unit_weights": of_unit_weights,
+}
+
+
 @entries_with("sample_weight")
-def test_limits_of_weights_are_needed(entry: Entry, capability: str, compare: Any) -> None:
-    if not entry.has(capability):
+def test_limits_of_weights_are_needed(entry: Entry) -> None:
+    for capability in COMPARISONS.keys() & entry.limits.keys():
         try:
-            found, expected = compare(entry)
+            found, expected = COMPARISONS[capability](entry)
         except ValueError as error:
             assert "weight" in str(error)  # noqa: PT017
         else:
-            assert differ(found, expected)
+            assert differ(found, expected), capability
 
 
 @entries_with("unit_weights")
@@ -121,14 +120,7 @@ def test_weights_may_be_lists_and_series(entry: Entry) -> None:
         assert_same(outputs(fit(entry.create(), X, y, other), X), expected)
 
 
-BAD_WEIGHTS = {
-    "negative": -1.0,
-    "NaN": np.nan,
-    "infinite": np.inf,
-}
-
-
-@pytest.mark.parametrize("value", BAD_WEIGHTS.values(), ids=BAD_WEIGHTS.keys())
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf])
 @entries_with("sample_weight")
 def test_bad_weights_are_refused(entry: Entry, value: float) -> None:
     X, y = make_table(entry)
