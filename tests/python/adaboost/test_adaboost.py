@@ -19,7 +19,6 @@ from sklearn.utils._test_common.instance_generator import _get_expected_failed_c
 import spinney.ensemble
 from spinney.ensemble import AdaBoostClassifier, AdaBoostRegressor
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
-from support.estimator_checks import run_estimator_checks
 
 ALGORITHMS = ["SAMME", "M1", "real"]
 
@@ -35,13 +34,6 @@ REFUSED = {
 def test_no_more_checks_are_refused_than_by_scikit_learn():
     for kind in (sk.AdaBoostClassifier, sk.AdaBoostRegressor):
         assert set(_get_expected_failed_checks(kind())) == REFUSED
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_estimator_checks(algorithm):
-    base = DecisionTreeClassifier(max_depth=3) if algorithm == "M1" else None
-    model = AdaBoostClassifier(base, n_estimators=5, algorithm=algorithm)
-    run_estimator_checks(model, REFUSED if algorithm == "real" else ())
 
 
 # -------------------------------------------------------------------------------- identities
@@ -402,10 +394,6 @@ def test_the_bound_is_not_told_where_there_is_none():
 
 
 # ------------------------------------------------------------------------------- numbers
-
-
-def test_regressor_checks():
-    run_estimator_checks(AdaBoostRegressor(n_estimators=5), REFUSED)
 
 
 @pytest.mark.parametrize("loss", ["linear", "square", "exponential"])
