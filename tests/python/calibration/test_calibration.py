@@ -21,7 +21,6 @@ from spinney.calibration import CalibratedClassifier
 from spinney.calibration._calibrators import Calibrator
 from spinney.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from spinney.tree import DecisionTreeClassifier
-from support.estimator_checks import run_estimator_checks
 
 METHODS = ["temperature", "sigmoid", "isotonic"]
 
@@ -173,12 +172,3 @@ def test_files(method: str, tmp_path: Path) -> None:
     spinney.save(model, tmp_path / "model")
     again = spinney.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-
-
-@pytest.mark.parametrize("inner", [GaussianNB(), RandomForestClassifier(10, random_state=0)])
-def test_checks_of_estimators(inner: Any) -> None:
-    divides = (
-        "check_sample_weight_equivalence_on_dense_data",
-        "check_sample_weight_equivalence_on_sparse_data",
-    )
-    run_estimator_checks(CalibratedClassifier(inner, random_state=0), left_out=divides)
