@@ -113,22 +113,6 @@ def test_components_that_were_asked_for():
     assert few.n_components_.tolist() == [2, 1]
 
 
-def test_weights_are_repeated_rows():
-    X, y = make_moons(300, noise=0.2, random_state=0)
-    weights = np.random.default_rng(0).integers(0, 4, 300)
-    one = MixtureClassifier().fit(X, y, weights)
-    many = MixtureClassifier().fit(X.repeat(weights, axis=0), y.repeat(weights))
-    np.testing.assert_array_equal(one.n_components_, many.n_components_)
-    np.testing.assert_allclose(one.predict_proba(X), many.predict_proba(X), atol=1e-8)
-
-
-def test_any_number_of_threads():
-    X, y = make_moons(6000, noise=0.3, random_state=0)
-    fits = [MixtureClassifier(n_jobs=n).fit(X, y).predict_proba(X) for n in (1, 2, 5)]
-    np.testing.assert_array_equal(fits[0], fits[1])
-    np.testing.assert_array_equal(fits[0], fits[2])
-
-
 def test_units_do_not_matter():
     X, y = load_iris(return_X_y=True)
     scales = np.array([1e6, 1e-6, 1.0, 1e3])
