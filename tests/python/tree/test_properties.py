@@ -7,7 +7,6 @@ categories. Numbers are small multiples of a power of two: their sums are exact,
 
 import itertools
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -595,28 +594,6 @@ def test_the_number_of_threads_changes_no_bit_of_small_trees(table, limits):
     one = bits(grow(kind(), table, n_jobs=1, **limits))
     for n_jobs in (2, 7, None):
         assert bits(grow(kind(), table, n_jobs=n_jobs, **limits)) == one
-
-
-@pytest.mark.parametrize("is_classifier", [True, False])
-def test_predictions_from_many_threads_at_once(is_classifier):
-    table = large_table(is_classifier)
-    kind = DecisionTreeClassifier if is_classifier else DecisionTreeRegressor
-    estimator = grow(kind(), table, min_samples_leaf=5)
-    method = estimator.predict_proba if is_classifier else estimator.predict
-    alone = method(table.X)
-    with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(lambda _: method(table.X), range(16)))
-    assert all(each.tobytes() == alone.tobytes() for each in together)
-
-
-def test_fits_from_many_threads_at_once():
-    tables = [large_table(False, seed, n_rows=1000) for seed in range(8)]
-    alone = [bits(grow(DecisionTreeRegressor(), table)) for table in tables]
-    with ThreadPoolExecutor(8) as pool:
-        together = pool.map(
-            lambda table: bits(grow(DecisionTreeRegressor(), table, n_jobs=2)), tables
-        )
-    assert list(together) == alone
 
 
 def strided(array):

@@ -24,18 +24,9 @@ from spinney.tree import (
     export_text,
     plot_partition,
 )
-from support.estimator_checks import run_estimator_checks
 
 KINDS = [QuadTreeClassifier, QuadTreeRegressor]
 SPLITS = ["midpoint", "point"]
-# It fits 30 features, and a node of 30 features has 2**30 children. Below it is done with 10.
-TOO_WIDE = "check_sample_weight_equivalence_on_dense_data"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("split", SPLITS)
-def test_estimator_checks(kind, split):
-    run_estimator_checks(kind(split=split), [TOO_WIDE])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,13 +15,8 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn import tree as peer
-from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import spinney
 from spinney.datasets import load_spam
@@ -54,20 +49,6 @@ ARRAYS = [
 def assert_same_tree(a: Tree, b: Tree) -> None:
     for name in ARRAYS:
         assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
-
-
-@parametrize_with_checks(
-    [
-        DecisionTreeClassifier(),
-        DecisionTreeClassifier(criterion="misclassification", max_features="sqrt"),
-        DecisionTreeRegressor(),
-        DecisionTreeRegressor(criterion="absolute_error", max_leaf_nodes=7),
-        ExtraTreeClassifier(),
-        ExtraTreeRegressor(),
-    ]
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def mixed_table(n=400, seed=0):
@@ -331,29 +312,6 @@ def test_bad_data_is_an_error(cls, X, y, message):
         cls().fit(X, y)
 
 
-@pytest.mark.parametrize("cls", ALL)
-def test_infinity_at_predict_is_an_error(cls):
-    model = cls().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 3.0]], [0, 1, 1])
-    for X in ([[np.inf, 0.0]], np.array([[0.0, -np.inf]]), np.asfortranarray([[0.0, np.inf]])):
-        for X_typed in (X, np.asarray(X, dtype=np.float32)):
-            with pytest.raises(ValueError, match="infinity"):
-                model.predict(X_typed)
-
-
-@pytest.mark.parametrize("cls", ALL)
-def test_weights(cls):
-    X = np.arange(6.0).reshape(-1, 1)
-    y = [0, 0, 0, 1, 1, 1]
-    with pytest.raises(ValueError, match=r"[Nn]egative"):
-        cls().fit(X, y, sample_weight=[1, 1, -1, 1, 1, 1])
-    with pytest.raises(ValueError, match=r"[Ww]eight"):
-        cls().fit(X, y, sample_weight=np.zeros(6))
-    with pytest.raises(ValueError, match="shape"):
-        cls().fit(X, y, sample_weight=[1, 1])
-    model = cls().fit(X, y, sample_weight=[1, 1, 0, 0, 1, 1])
-    assert model.tree_.n_node_samples[0] == 4
-
-
 @pytest.mark.parametrize(
     ("parameter", "value"),
     [
@@ -410,32 +368,6 @@ def test_targets_far_from_zero_keep_their_digits():
 
 
 # ------------------------------------------------------------------------------------ behaviour
-
-
-def test_read_only_and_strided_input():
-    X, y = load_iris(return_X_y=True)
-    expected = DecisionTreeClassifier().fit(X, y)
-    frozen = X.copy()
-    frozen.setflags(write=False)
-    wide = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2]
-    for other in (frozen, wide, np.asfortranarray(X), X[::-1][::-1]):
-        model = DecisionTreeClassifier().fit(other, y)
-        assert_same_tree(model.tree_, expected.tree_)
-        np.testing.assert_array_equal(model.predict(other), expected.predict(X))
-
-
-def test_pipelines_grids_and_clones():
-    X, y = load_iris(return_X_y=True)
-    grid = GridSearchCV(
-        make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0)),
-        {"decisiontreeclassifier__max_depth": [1, 3]},
-        cv=3,
-    ).fit(X, y)
-    assert grid.best_params_ == {"decisiontreeclassifier__max_depth": 3}
-    model = DecisionTreeClassifier(max_depth=3).fit(X, y)
-    again = clone(model)
-    assert not hasattr(again, "tree_")
-    assert_same_tree(again.fit(X, y).tree_, model.tree_)
 
 
 def test_several_outputs():

@@ -25,7 +25,6 @@ from spinney.tree import (
 )
 from spinney.tree.triplet.queries import METRICS, StringRows
 from spinney.tree.triplet.tree import _draw_pivots
-from support.estimator_checks import run_estimator_checks
 
 TREES = [ComparisonTreeClassifier, ComparisonTreeRegressor]
 FORESTS = [ComparisonForestClassifier, ComparisonForestRegressor]
@@ -49,15 +48,6 @@ def assert_same_trees(one, other):
     for a, b in zip(ours, theirs, strict=True):
         for name in ARRAYS:
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
-
-
-@pytest.mark.parametrize("kind", TREES + FORESTS)
-@pytest.mark.parametrize("metric", ["auto", "cosine", "precomputed"])
-def test_estimator_checks(kind, metric):
-    if kind in FORESTS and metric == "cosine":
-        pytest.skip("the trees have it")
-    estimator = kind(metric=metric) if kind in TREES else kind(5, metric=metric)
-    run_estimator_checks(estimator)
 
 
 # ------------------------------------------------------------------------------------ kernels
@@ -309,16 +299,6 @@ def test_same_for_any_number_of_threads_and_order_of_rows(kind):
     order = np.random.default_rng(0).permutation(len(X))
     shuffled = small(kind).fit(X[order], y[order])
     np.testing.assert_allclose(one.predict(X), shuffled.predict(X))
-
-
-@pytest.mark.parametrize("kind", TREES + FORESTS)
-def test_whole_weights_are_repeated_rows(kind):
-    X, y = make_moons(200, noise=0.3, random_state=0)
-    weights = np.random.default_rng(0).integers(0, 4, size=200)
-    weighted = small(kind).fit(X, y, weights)
-    repeated = small(kind).fit(X.repeat(weights, axis=0), y.repeat(weights))
-    grid = np.random.default_rng(1).normal(size=(500, 2))
-    np.testing.assert_allclose(weighted.predict(grid), repeated.predict(grid))
 
 
 def test_rows_that_cannot_be_told_apart_are_a_leaf():
