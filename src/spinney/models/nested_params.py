@@ -45,7 +45,7 @@ class LearnerParams:
         return {name: kept[name] for name in self.learner_param_names() if name in kept}
 
     def _copy_fitted_attributes(self, learner: Any) -> None:
-        """Copy what the fitted learner knows of its input, and forget an earlier fit."""
+        """Copy the learner's classes and features, and delete those of an earlier fit."""
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(learner, name):
                 setattr(self, name, getattr(learner, name))
