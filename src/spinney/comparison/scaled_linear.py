@@ -109,4 +109,4 @@ class ScaledPerceptron(ClassifierMixin, _ScaledLinear):  # type: ignore[misc]
     _learner_class = Perceptron
 
     def _unfitted(self, n_rows: int, n_columns: int) -> Any:
-        return Perceptron(variant="average", random_state=self.random_state)
+        return Perceptron(variant="average", random_state=self.random_state, n_jobs=self.n_jobs)

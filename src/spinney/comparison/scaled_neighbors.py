@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.comparison.scaled_table import target_array
 from spinney.data.rows import take_rows
 from spinney.models.methods import ModelMethods
 from spinney.models.nested_params import LearnerIntervals, LearnerParams, LearnerSets
@@ -44,7 +45,7 @@ class _ScaledNeighbors(LearnerParams, ModelMethods, BaseEstimator):  # type: ign
     def _unfitted_neighbors(self, n_rows: int) -> Any:
         n_neighbors = self.n_neighbors
         if isinstance(n_neighbors, Integral):  # the learner raises for other types
-            n_neighbors = min(n_neighbors, n_rows)
+            n_neighbors = min(n_neighbors, max(n_rows, 1))
         neighbors = self._learner_class(
             n_neighbors,
             weights="triangular",
@@ -56,15 +57,13 @@ class _ScaledNeighbors(LearnerParams, ModelMethods, BaseEstimator):  # type: ign
 
     def fit(self, X: Any, y: Any) -> Any:
         """Fit the rows, or a random sample of `max_rows` of them."""
-        y = np.asarray(y)
+        y = target_array(y)
         if len(y) > self.max_rows:
             random = np.random.default_rng(self.random_state)
             rows = np.sort(random.choice(len(y), self.max_rows, replace=False))
             X, y = take_rows(X, rows), y[rows]
         self.estimator_ = self._unfitted_neighbors(len(y)).fit(X, y)
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        self._copy_fitted_attributes(self.estimator_)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -74,7 +73,9 @@ class _ScaledNeighbors(LearnerParams, ModelMethods, BaseEstimator):  # type: ign
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = self._unfitted_neighbors(1).__sklearn_tags__().input_tags
+        learner_tags = self._unfitted_neighbors(1).__sklearn_tags__()
+        tags.input_tags = learner_tags.input_tags
+        tags.target_tags.multi_output = learner_tags.target_tags.multi_output
         return tags
 
 

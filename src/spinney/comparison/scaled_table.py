@@ -18,9 +18,16 @@ from spinney.data.table import Table, fit_table, read_table
 from spinney.models.methods import ModelMethods
 from spinney.models.nested_params import LearnerIntervals, LearnerParams
 
-__all__ = ["ScaledTable"]
+__all__ = ["ScaledTable", "target_array"]
 
 _MOST_INDICATORS = 20  # per column, for its most frequent categories
+
+
+def target_array(y: Any) -> NDArray[Any]:
+    """Return the target as an array; raise ValueError if it is None."""
+    if y is None:
+        raise ValueError("fit requires y to be passed, but the target y is None")
+    return np.asarray(y)
 
 
 class ScaledTable(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[misc]
@@ -47,7 +54,7 @@ class ScaledTable(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[m
 
     def fit(self, X: Any, y: Any) -> Any:
         """Fit the rows, or a random sample of `max_rows` of them."""
-        y = np.asarray(y)
+        y = target_array(y)
         if len(y) > self.max_rows:
             random = np.random.default_rng(self.random_state)
             rows = np.sort(random.choice(len(y), self.max_rows, replace=False))
@@ -120,6 +127,9 @@ class ScaledTable(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[m
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        learner_tags = self._learner_class().__sklearn_tags__()
+        tags.target_tags.multi_output = learner_tags.target_tags.multi_output
         return tags
 
 

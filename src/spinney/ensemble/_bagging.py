@@ -11,7 +11,7 @@ import sklearn.ensemble as sk
 from sklearn.base import _fit_context, is_classifier
 from sklearn.ensemble._bagging import _generate_bagging_indices
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -664,6 +664,11 @@ class BaggingRegressor(_Bagging, IntervalMixin, sk.BaggingRegressor):
 
     def _default_estimator(self) -> Any:
         return DecisionTreeRegressor()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = get_tags(self._get_estimator()).target_tags.multi_output
+        return tags
 
     def _score_out_of_bag(self, codes: Any, out_of_bag: Any) -> None:
         n_trees = out_of_bag.n_trees

@@ -435,7 +435,12 @@ class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _SklearnRidgeCV
             return super().fit(X, y, sample_weight, **params)  # type: ignore[no-any-return]
         alphas = self._check_alphas()
         X, y, weights = _read(self, X, y, sample_weight, min_rows=2)
-        if X.shape[0] <= X.shape[1] or (weights is not None and not (weights > 0).all()):
+        has_zeros = weights is not None and not (weights > 0).all()
+        if has_zeros and self.scoring is not None:
+            # scikit-learn's scores divide by the square roots of the weights.
+            kept = weights > 0
+            X, y, sample_weight = X[kept], y[kept], np.asarray(sample_weight)[kept]
+        if X.shape[0] <= X.shape[1] or has_zeros:
             return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
         targets = _as_targets(y)
         design = Design(X, weights, effective_n_jobs(self.n_jobs))

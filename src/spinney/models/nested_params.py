@@ -44,6 +44,14 @@ class LearnerParams:
         kept = vars(self)
         return {name: kept[name] for name in self.learner_param_names() if name in kept}
 
+    def _copy_fitted_attributes(self, learner: Any) -> None:
+        """Copy the learner's classes and features, and delete those of an earlier fit."""
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(learner, name):
+                setattr(self, name, getattr(learner, name))
+            elif name in vars(self):
+                delattr(self, name)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, including the learner's parameters that were set."""
         own: dict[str, Any] = super().get_params(deep)  # type: ignore[misc]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 from sklearn.metrics import DistanceMetric
 from sklearn.neighbors import VALID_METRICS_SPARSE
 from sklearn.neighbors._base import NeighborsBase, _check_precomputed
@@ -141,15 +142,16 @@ class NeighborSearch(ModelMethods):
         finite: Any = "allow-nan" if tags.input_tags.allow_nan else True
         options = {"accept_sparse": "csr", "order": "C", "ensure_all_finite": finite}
         if tags.target_tags.required:
-            X, y = validate_data(self, X, y, multi_output=True, **options)
-            return X, y
+            numeric = is_regressor(self)
+            return validate_data(self, X, y, multi_output=True, y_numeric=numeric, **options)
         return validate_data(self, X, **options), None
 
     def _read_target(self, n_rows: int, y: Any) -> Any:
         """Check y with scikit-learn, which cannot read these rows."""
         if not get_tags(self).target_tags.required:
             return None
-        return check_X_y(np.zeros((n_rows, 1)), y, multi_output=True, estimator=self)[1]
+        rows, numeric = np.zeros((n_rows, 1)), is_regressor(self)
+        return check_X_y(rows, y, multi_output=True, y_numeric=numeric, estimator=self)[1]
 
     def _strings_of(self, X: Any) -> StringRows | None:
         """Return the rows if they are strings and the metric supports strings."""

@@ -211,6 +211,8 @@ def by_cross_validation(
     one_standard_error: bool,
 ) -> Any:
     """Choose alpha by cross-validation and prune the tree grown on all rows with it."""
+    if hasattr(X, "tocsr"):
+        X = X.tocsr()  # other sparse formats cannot select rows
     whole = estimator
     if not hasattr(estimator, "tree_") or estimator.ccp_alpha > 0.0:
         whole = clone(estimator).set_params(ccp_alpha=0.0)
@@ -223,7 +225,7 @@ def by_cross_validation(
     probes = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
     n_leaves = 1 + np.array([np.count_nonzero(internal & (node_alpha > alpha)) for alpha in alphas])
 
-    folds = list(_splitter(estimator, y, cv).split(np.empty(len(y)), y))
+    folds = list(_splitter(estimator, y, cv).split(np.empty(_num_samples(y)), y))
     losses = np.zeros((len(folds), len(alphas)))
     totals = np.zeros(len(folds))
     for fold, (train, test) in enumerate(folds):

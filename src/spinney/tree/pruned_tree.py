@@ -43,9 +43,7 @@ class _PrunedTree(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[m
     def fit(self, X: Any, y: Any) -> Any:
         """Grow a tree on X and y and prune it by cross-validation."""
         self.estimator_ = self._unfitted_tree().prune(X, y, cv=self.cv)
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        self._copy_fitted_attributes(self.estimator_)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -55,7 +53,9 @@ class _PrunedTree(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[m
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = self._unfitted_tree().__sklearn_tags__().input_tags
+        learner_tags = self._unfitted_tree().__sklearn_tags__()
+        tags.input_tags = learner_tags.input_tags
+        tags.target_tags.multi_output = learner_tags.target_tags.multi_output
         return tags
 
 

@@ -19,7 +19,6 @@ from sklearn.utils._test_common.instance_generator import _get_expected_failed_c
 import spinney.ensemble
 from spinney.ensemble import AdaBoostClassifier, AdaBoostRegressor
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
-from support.estimator_checks import run_estimator_checks
 
 ALGORITHMS = ["SAMME", "M1", "real"]
 
@@ -35,13 +34,6 @@ EXPECTED_FAILURES = {
 def test_expected_failures_equal_those_of_scikit_learn():
     for kind in (sk.AdaBoostClassifier, sk.AdaBoostRegressor):
         assert set(_get_expected_failed_checks(kind())) == EXPECTED_FAILURES
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_classifier_passes_the_estimator_checks(algorithm):
-    base = DecisionTreeClassifier(max_depth=3) if algorithm == "M1" else None
-    model = AdaBoostClassifier(base, n_estimators=5, algorithm=algorithm)
-    run_estimator_checks(model, EXPECTED_FAILURES if algorithm == "real" else ())
 
 
 # -------------------------------------------------------------------------------- identities
@@ -414,10 +406,6 @@ def test_bound_is_undefined_for_several_classes_with_samme():
 
 
 # ------------------------------------------------------------------------------- regression
-
-
-def test_regressor_passes_the_estimator_checks():
-    run_estimator_checks(AdaBoostRegressor(n_estimators=5), EXPECTED_FAILURES)
 
 
 @pytest.mark.parametrize("loss", ["linear", "square", "exponential"])

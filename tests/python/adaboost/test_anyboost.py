@@ -12,12 +12,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from spinney.adaboost._anyboost_losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from spinney.ensemble import AdaBoostClassifier, AnyBoostClassifier, AnyBoostRegressor
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from support.estimator_checks import run_estimator_checks
-
-
-@pytest.mark.parametrize("kind", [AnyBoostClassifier, AnyBoostRegressor])
-def test_estimator_checks_pass(kind):
-    run_estimator_checks(kind(n_estimators=5))
 
 
 @pytest.mark.parametrize("name", [*CLASSIFICATION_LOSSES, *REGRESSION_LOSSES])

@@ -16,7 +16,6 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from reference import slow_booster
 from spinney import _core
@@ -27,21 +26,6 @@ from spinney.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-
-
-@parametrize_with_checks(
-    [
-        GradientBoostingClassifier(),
-        GradientBoostingRegressor(),
-        GradientBoostingClassifier(n_estimators=20, min_samples_leaf=5),
-        GradientBoostingRegressor(n_estimators=20, min_samples_leaf=5),
-        HistGradientBoostingClassifier(max_iter=20, min_samples_leaf=5),
-        HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5),
-    ]
-)
-def test_boosters_pass_the_scikit_learn_checks(estimator, check):
-    check(estimator)
-
 
 # ---------------------------------------------------------------------------------------- losses
 

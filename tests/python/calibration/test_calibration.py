@@ -21,7 +21,6 @@ from spinney.calibration import CalibratedClassifier
 from spinney.calibration._calibrators import Calibrator
 from spinney.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from spinney.tree import DecisionTreeClassifier
-from support.estimator_checks import run_estimator_checks
 
 METHODS = ["temperature", "sigmoid", "isotonic"]
 
@@ -175,12 +174,3 @@ def test_saved_models_predict_the_same(method: str, tmp_path: Path) -> None:
     spinney.save(model, tmp_path / "model")
     loaded = spinney.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-
-
-@pytest.mark.parametrize("inner", [GaussianNB(), RandomForestClassifier(10, random_state=0)])
-def test_estimator_checks_pass(inner: Any) -> None:
-    weight_checks = (
-        "check_sample_weight_equivalence_on_dense_data",
-        "check_sample_weight_equivalence_on_sparse_data",
-    )
-    run_estimator_checks(CalibratedClassifier(inner, random_state=0), left_out=weight_checks)

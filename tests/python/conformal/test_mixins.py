@@ -53,13 +53,6 @@ from spinney.neighbors import (
     LocalRegression,
 )
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from support.estimator_checks import run_estimator_checks
-
-# Rows are split without regard to weights: a row of weight two is not two rows.
-WEIGHT_CHECKS = (
-    "check_sample_weight_equivalence_on_dense_data",
-    "check_sample_weight_equivalence_on_sparse_data",
-)
 
 
 def numbers(n: int, seed: int) -> tuple[Any, Any]:
@@ -562,21 +555,6 @@ def test_model_without_held_out_rows_raises() -> None:
     near.predict_interval(X)
     near.fit(X[:50], y[:50])
     assert len(near._held_out_rows()) == 50
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        ConformalRegressor(LinearRegression()),
-        ConformalRegressor(DecisionTreeRegressor(max_depth=3), random_state=0),
-        ConformalRegressor(LinearRegression(), method="split", random_state=0),
-        ConformalClassifier(GaussianNB(), random_state=0),
-        ConformalClassifier(RandomForestClassifier(10, random_state=0), random_state=0),
-    ],
-    ids=lambda m: f"{type(m).__name__}-{m.method}",
-)
-def test_conformal_wrappers_pass_the_estimator_checks(model: Any) -> None:
-    run_estimator_checks(model, left_out=WEIGHT_CHECKS)
 
 
 def test_scalar_weight_equals_equal_weights() -> None:

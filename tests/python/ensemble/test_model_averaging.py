@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.dummy import DummyRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
@@ -15,23 +15,9 @@ from spinney.ensemble import (
     RandomForestRegressor,
 )
 from spinney.tree import DecisionTreeClassifier
-from support.estimator_checks import run_estimator_checks
 
 REGRESSORS = [("line", LinearRegression()), ("constant", DummyRegressor())]
 CLASSIFIERS = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=2))]
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        BayesianModelAveragingRegressor([("ridge", Ridge()), ("line", LinearRegression())], cv=2),
-        BayesianModelAveragingClassifier(
-            [("line", LogisticRegression()), ("b", GaussianNB())], cv=2
-        ),
-    ],
-)
-def test_estimator_checks_pass(model):
-    run_estimator_checks(model)
 
 
 def test_weights_by_bic():

@@ -13,64 +13,24 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone, is_classifier
-from sklearn.datasets import load_diabetes, load_iris, make_classification, make_friedman1
+from sklearn.datasets import load_diabetes, make_classification, make_friedman1
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, r2_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from spinney.datasets import load_spam
 from spinney.ensemble import (
     BaggingClassifier,
-    BaggingRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
-    RandomTreesEmbedding,
 )
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 CLASSIFIERS = [RandomForestClassifier, ExtraTreesClassifier]
 REGRESSORS = [RandomForestRegressor, ExtraTreesRegressor]
 FORESTS = CLASSIFIERS + REGRESSORS
-
-# As in scikit-learn's classes of the same name: resampling rows by weight is not the same as
-# repeating rows.
-EXPECTED_FAILURES = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "resampling by weight does not repeat rows"
-    for kind in ("dense", "sparse")
-}
-RESAMPLING = (
-    RandomForestClassifier,
-    RandomForestRegressor,
-    BaggingClassifier,
-    BaggingRegressor,
-    IsolationForest,
-)
-
-
-def expected_failures(estimator):
-    return EXPECTED_FAILURES if isinstance(estimator, RESAMPLING) else {}
-
-
-@parametrize_with_checks(
-    [
-        RandomForestClassifier(n_estimators=5),
-        RandomForestClassifier(n_estimators=5, oob_score=True, voting="hard", criterion="entropy"),
-        RandomForestRegressor(n_estimators=5),
-        ExtraTreesClassifier(n_estimators=5),
-        ExtraTreesRegressor(n_estimators=5),
-        BaggingClassifier(n_estimators=5),
-        BaggingRegressor(n_estimators=5),
-        IsolationForest(n_estimators=5),
-        RandomTreesEmbedding(n_estimators=5),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_forests_pass_the_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def data_for(cls, n=400, seed=0):
@@ -574,31 +534,6 @@ def test_many_rare_categories_do_not_overfit():
     assert with_id > without.score(frame[["x"]][500:], y[500:]) - 0.03
 
 
-@pytest.mark.parametrize("cls", FORESTS)
-def test_sparse_equals_dense(cls):
-    X, y = data_for(cls)
-    X = np.where(np.abs(X) < 0.7, 0.0, X)
-    dense = cls(8, random_state=0).fit(X, y)
-    for create in (sparse.csr_matrix, sparse.csc_array):
-        of_sparse = cls(8, random_state=0).fit(create(X), y)
-        np.testing.assert_array_equal(output(dense, X), output(of_sparse, create(X)))
-        np.testing.assert_array_equal(output(dense, X), output(of_sparse, X))
-
-
-@pytest.mark.parametrize("cls", FORESTS)
-def test_layouts_and_dtypes_agree(cls):
-    X, y = data_for(cls)
-    X = X.astype(np.float32)
-    expected = output(cls(5, random_state=0).fit(X, y), X)
-    wide = np.zeros((len(X), 2 * X.shape[1]), dtype=np.float32)
-    wide[:, ::2] = X
-    read_only = X.copy()
-    read_only.flags.writeable = False
-    for table in (np.asfortranarray(X), X.astype(np.float64), wide[:, ::2], read_only, X.tolist()):
-        model = cls(5, random_state=0).fit(table, y)
-        np.testing.assert_array_equal(output(model, table), expected)
-
-
 def test_float64_neighbours_are_separated():
     x = np.array([1.0, np.nextafter(1.0, 2.0)])
     X = np.repeat(x, 20)[:, None]
@@ -937,17 +872,3 @@ def test_out_of_memory_raises_and_later_fits_work():
         timeout=120,
     )
     assert run.stdout.split() == ["MemoryError", "True"], run.stderr
-
-
-def test_frames_keep_feature_names():
-    pd = pytest.importorskip("pandas")
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    model = RandomForestClassifier(10, random_state=0).fit(X, y)
-    assert list(model.feature_names_in_) == list(X.columns)
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(X.rename(columns={X.columns[0]: "other"}))
-    np.testing.assert_array_equal(
-        model.predict(X),
-        RandomForestClassifier(10, random_state=0).fit(X.to_numpy(), y).predict(X.to_numpy()),
-    )
-    assert isinstance(X, pd.DataFrame)

@@ -1,11 +1,9 @@
 """HalfspaceClassifier against exact arithmetic and linear programs; certificates; edge cases."""
 
-import pickle
 import warnings
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,12 +16,6 @@ from spinney.linear_model import HalfspaceClassifier
 from spinney.linear_model import _halfspace as halfspace_file
 from spinney.linear_model import _separation as separation_file
 from spinney.linear_model._exact_separation import convex_combination, exact_sign
-from support.estimator_checks import run_estimator_checks
-
-
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_estimator_checks(fit_intercept):
-    run_estimator_checks(HalfspaceClassifier(fit_intercept=fit_intercept))
 
 
 def points(X, y, fit_intercept):
@@ -271,15 +263,6 @@ def test_sparse(monkeypatch, noise, dense):
     check(model, X, y)
     assert model.slack_ == pytest.approx(expected.slack_, rel=1e-7)
     np.testing.assert_array_equal(model.predict(sparse.csc_matrix(X)), model.predict(X))
-
-
-def test_names_labels_pickles():
-    X = pd.DataFrame({"width": [0.0, 1.0, 2.0], "height": [5.0, 4.0, 5.0]})
-    model = HalfspaceClassifier().fit(X, ["low", "low", "up"])
-    assert list(model.feature_names_in_) == ["width", "height"]
-    assert model.predict(X).tolist() == ["low", "low", "up"]
-    loaded = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
 
 
 def test_bad_input():

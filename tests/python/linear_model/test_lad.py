@@ -1,30 +1,17 @@
 """LADRegressor against linear programs, optimality conditions and medians; edge cases."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from spinney.linear_model import LADRegressor
 from spinney.linear_model import _pinball as pinball
-from support.estimator_checks import run_estimator_checks
-
-
-@pytest.mark.parametrize(
-    "parameters", [{}, {"quantile": 0.2}, {"fit_intercept": False}, {"quantile": 0.6}], ids=str
-)
-def test_estimator_checks(parameters):
-    run_estimator_checks(LADRegressor(**parameters))
 
 
 def loss(residuals, weights, quantile=0.5):
@@ -258,27 +245,6 @@ def test_containers(container):
     other = LADRegressor().fit(container(X), y)
     np.testing.assert_array_equal(model.coef_, other.coef_)
     np.testing.assert_allclose(other.predict(container(X)), model.predict(X), rtol=1e-14)
-
-
-def test_frames_clones_and_readonly_arrays():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
-    expected = LADRegressor().fit(X, y)
-    names = ["width", "height"]
-    frames = [pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)]
-    frames.append(pa.table({name: X[:, j] for j, name in enumerate(names)}))
-    for frame in frames:
-        model = LADRegressor().fit(frame, y)
-        np.testing.assert_array_equal(model.coef_, expected.coef_)
-        assert list(model.feature_names_in_) == names
-    locked = np.asfortranarray(X)
-    locked.flags.writeable = False
-    np.testing.assert_array_equal(LADRegressor().fit(locked, y).coef_, expected.coef_)
-    twice = np.repeat(X, 2, axis=0)[::2]
-    np.testing.assert_array_equal(LADRegressor().fit(twice, y).coef_, expected.coef_)
-    loaded = pickle.loads(pickle.dumps(expected))
-    np.testing.assert_array_equal(loaded.predict(X), expected.predict(X))
-    assert clone(LADRegressor(quantile=0.3)).quantile == 0.3
 
 
 def test_bad_input():

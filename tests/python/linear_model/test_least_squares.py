@@ -1,10 +1,7 @@
 """Least squares: solutions against lstsq, summaries against statsmodels."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 import statsmodels.api as sm
@@ -12,12 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import hilbert
 from scipy.optimize import nnls
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from spinney.linear_model import LinearRegression
-from support.estimator_checks import run_estimator_checks
-from support.layouts import LAYOUTS, lay_out
 
 
 def make_rows(n, d, seed=0, n_targets=1):
@@ -175,18 +169,6 @@ def test_float32_stays():
     np.testing.assert_allclose(model.coef_, double.coef_, rtol=1e-5)
 
 
-@pytest.mark.parametrize("how", LAYOUTS)
-def test_threads_change_no_bit_and_layout_nothing_else(how):
-    X, y = make_rows(1500, 6)
-    laid = lay_out(X, how)
-    model = LinearRegression(n_jobs=1).fit(laid, y)
-    np.testing.assert_allclose(model.coef_, LinearRegression().fit(X, y).coef_, rtol=1e-13)
-    for n_jobs in (2, 3, 7):
-        other = LinearRegression(n_jobs=n_jobs).fit(laid, y)
-        assert np.array_equal(model.coef_, other.coef_)
-        assert model.intercept_ == other.intercept_
-
-
 @pytest.mark.parametrize("size", [1e-200, 1e-150, 1e150, 1e200, 1e300])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.filterwarnings("error")
@@ -209,16 +191,6 @@ def test_invalid_values(bad, form):
     y[3] = bad
     with pytest.raises(ValueError, match="Input y contains"):
         LinearRegression().fit(np.ones((600, 2)), y)
-
-
-def test_invalid_weights():
-    X, y = make_rows(20, 2)
-    with pytest.raises(ValueError, match="Sample weights must contain at least one non-zero"):
-        LinearRegression().fit(X, y, np.zeros(20))
-    with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
-        LinearRegression().fit(X, y, -np.ones(20))
-    with pytest.raises(ValueError, match="NaN"):
-        LinearRegression().fit(X, y, np.full(20, np.nan))
 
 
 def test_one_row_and_constant_columns():
@@ -328,23 +300,3 @@ def test_summary_of_a_constant_target():
 
 
 # ------------------------------------------------------------------------------ estimators
-
-
-@pytest.mark.parametrize("parameters", [{}, {"fit_intercept": False}, {"positive": True}], ids=str)
-def test_estimator_checks(parameters):
-    run_estimator_checks(LinearRegression(**parameters))
-
-
-def test_tables_names_pickles_and_clones():
-    X, y = make_rows(40, 3)
-    plain = LinearRegression().fit(X, y)
-    for table in (pd.DataFrame(X, columns=list("abc")), pl.DataFrame(X, schema=list("abc"))):
-        model = LinearRegression().fit(table, y)
-        np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-13)
-        assert list(model.feature_names_in_) == ["a", "b", "c"]
-        again = pickle.loads(pickle.dumps(model))
-        assert np.array_equal(again.predict(table), model.predict(table))
-        assert str(again.summary()) == str(model.summary())
-    copy = clone(LinearRegression(fit_intercept=False, n_jobs=2))
-    assert copy.get_params()["n_jobs"] == 2
-    assert not hasattr(copy, "coef_")

@@ -1,12 +1,10 @@
 """LogisticRegression: optimality conditions; summaries against statsmodels."""
 
 import itertools
-import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 import statsmodels.api as sm
@@ -15,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import linalg
 from scipy.special import logsumexp, softmax
 from sklearn import datasets
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression as Theirs
 from sklearn.preprocessing import scale
@@ -24,7 +21,6 @@ from reference.slow_logistic import measure_slowly
 from spinney.linear_model import LogisticRegression, _newton
 from spinney.linear_model._quasi_separation import is_separable
 from spinney.linear_model.design import Design
-from support.estimator_checks import run_estimator_checks
 
 
 def make_rows(n, d, n_classes=2, seed=0, correlation=0.0):
@@ -527,35 +523,6 @@ def test_bad_input(l1_ratio, form, n_classes):
 
 
 # ------------------------------------------------------------------------------ estimators
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {},
-        {"solver": "newton-cholesky", "C": 10.0, "tol": 1e-9},
-        {"l1_ratio": 1.0, "tol": 1e-10, "max_iter": 500},
-        {"l1_ratio": 0.5, "tol": 1e-10, "max_iter": 500},
-    ],
-    ids=str,
-)
-def test_estimator_checks(parameters):
-    run_estimator_checks(LogisticRegression(**parameters))
-
-
-def test_tables_names_pickles_and_clones():
-    X, y = make_rows(60, 3)
-    y = np.array(["no", "yes"])[y]
-    plain = LogisticRegression(C=np.inf).fit(X, y)
-    for table in (pd.DataFrame(X, columns=list("abc")), pl.DataFrame(X, schema=list("abc"))):
-        model = LogisticRegression(C=np.inf).fit(table, y)
-        np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-10)
-        assert list(model.feature_names_in_) == ["a", "b", "c"]
-        again = pickle.loads(pickle.dumps(model))
-        assert np.array_equal(again.predict_proba(table), model.predict_proba(table))
-        assert str(again.summary()) == str(model.summary())
-        assert set(model.predict(table)) == {"no", "yes"}
-    assert clone(LogisticRegression(C=3, n_jobs=2)).get_params()["C"] == 3
 
 
 @pytest.mark.parametrize("intercept", [True, False])

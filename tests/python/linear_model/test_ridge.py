@@ -1,10 +1,6 @@
 """Ridge against its equations and augmented least squares; RidgeCV against refits."""
 
-import pickle
-
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -16,7 +12,6 @@ from sklearn.metrics import make_scorer, mean_absolute_error, r2_score
 
 from spinney import _core
 from spinney.linear_model import LinearRegression, Ridge, RidgeCV
-from support.estimator_checks import run_estimator_checks
 
 NOTHING = np.empty(0)
 
@@ -327,35 +322,6 @@ def test_pass_over_the_rows(n):
 
 
 # ------------------------------------------------------------------------------ estimators
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        Ridge(),
-        Ridge(fit_intercept=False),
-        Ridge(alpha=1e-6),
-        RidgeCV(),
-        RidgeCV(scoring="r2"),
-        RidgeCV(alphas=[2.0]),
-    ],
-    ids=str,
-)
-def test_estimator_checks(model):
-    run_estimator_checks(model)
-
-
-@pytest.mark.parametrize("kind", [Ridge, RidgeCV])
-def test_tables_names_pickles_and_clones(kind):
-    X, y = make_rows(40, 3)
-    plain = kind().fit(X, y)
-    for table in (pd.DataFrame(X, columns=list("abc")), pl.DataFrame(X, schema=list("abc"))):
-        model = kind().fit(table, y)
-        np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-13)
-        assert list(model.feature_names_in_) == ["a", "b", "c"]
-        again = pickle.loads(pickle.dumps(model))
-        assert np.array_equal(again.predict(table), model.predict(table))
-    assert clone(kind(n_jobs=2)).get_params()["n_jobs"] == 2
 
 
 def test_penalties_of_columns_of_very_different_size():

@@ -115,22 +115,6 @@ def test_given_numbers_of_components():
     assert few_rows.n_components_.tolist() == [2, 1]
 
 
-def test_integer_weights_equal_repeated_rows():
-    X, y = make_moons(300, noise=0.2, random_state=0)
-    weights = np.random.default_rng(0).integers(0, 4, 300)
-    weighted = MixtureClassifier().fit(X, y, weights)
-    repeated = MixtureClassifier().fit(X.repeat(weights, axis=0), y.repeat(weights))
-    np.testing.assert_array_equal(weighted.n_components_, repeated.n_components_)
-    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-8)
-
-
-def test_number_of_threads_does_not_change_predictions():
-    X, y = make_moons(6000, noise=0.3, random_state=0)
-    fits = [MixtureClassifier(n_jobs=n).fit(X, y).predict_proba(X) for n in (1, 2, 5)]
-    np.testing.assert_array_equal(fits[0], fits[1])
-    np.testing.assert_array_equal(fits[0], fits[2])
-
-
 def test_units_do_not_matter():
     X, y = load_iris(return_X_y=True)
     scales = np.array([1e6, 1e-6, 1.0, 1e3])

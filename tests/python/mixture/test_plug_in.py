@@ -1,11 +1,9 @@
 """Plug-in rules against the Bayes rule and other libraries."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy.special import expit
 from scipy.stats import norm
@@ -17,7 +15,6 @@ from sklearn.neighbors import KernelDensity, KNeighborsRegressor
 
 from spinney.mixture import GaussianMixture, MixtureClassifier, PlugInClassifier
 from spinney.neighbors import LocalRegression
-from support.estimator_checks import run_estimator_checks
 
 RULES = (
     MixtureClassifier(),
@@ -204,17 +201,6 @@ def test_prediction_methods_agree(rule):
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames_give_the_model_of_arrays(rule, frame):
-    X, y = load_iris(return_X_y=True)
-    named = frame({"a": X[:, 0], "b": X[:, 1]})
-    model = clone(rule).fit(named, y)
-    assert model.feature_names_in_.tolist() == ["a", "b"]
-    plain = clone(rule).fit(X[:, :2], y)
-    np.testing.assert_array_equal(model.predict(named), plain.predict(X[:, :2]))
-
-
-@pytest.mark.parametrize("rule", RULES, ids=str)
 def test_invalid_input_raises(rule):
     X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 3.0]])
     y = [0, 1, 0, 1]
@@ -268,10 +254,3 @@ def test_plots_need_two_features():
         MixtureClassifier().fit(X, y).plot()
     with pytest.raises(ValueError, match="y: expected X together with y"):
         MixtureClassifier().fit(X[:, :2], y).plot(y=y)
-
-
-@pytest.mark.parametrize("rule", RULES, ids=str)
-def test_estimator_checks_pass(rule):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        run_estimator_checks(clone(rule))

@@ -7,7 +7,6 @@ import importlib
 import inspect
 import json
 import os
-import pickle
 import stat
 import threading
 from dataclasses import replace
@@ -147,23 +146,6 @@ def assert_same(model: Any, loaded: Any, queries: Any) -> None:
 def round_trip(model: Any, folder: Path) -> Any:
     spinney.save(model, folder / "model.spinney")
     return spinney.load(folder / "model.spinney")
-
-
-@pytest.mark.parametrize("kind", public_estimators(), ids=lambda kind: kind.__name__)
-def test_every_public_estimator_is_saved_and_loaded(kind: type[Any], tmp_path: Path) -> None:
-    model = fitted(kind)
-    loaded = round_trip(model, tmp_path)
-    assert type(loaded) is kind
-    assert repr(loaded) == repr(model)
-    queries = QUERIES
-    if kind.__name__ == "ID3Classifier":
-        queries = spinney.datasets.load_play_tennis(return_X_y=True)[0]
-    assert_same(model, loaded, queries)
-    # Every attribute, too: pickles of both have the same attributes.
-    assert (
-        vars(pickle.loads(pickle.dumps(loaded))).keys()
-        == vars(pickle.loads(pickle.dumps(model))).keys()
-    )
 
 
 @pytest.mark.parametrize("kind", public_estimators(), ids=lambda kind: kind.__name__)

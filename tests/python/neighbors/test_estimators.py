@@ -39,34 +39,9 @@ from spinney.neighbors import (
 from spinney.neighbors._algorithm import intrinsic_dimension
 from spinney.neighbors._metrics import is_true_metric
 from spinney.neighbors._weights import KERNELS
-from support.estimator_checks import run_estimator_checks
 
-ALL = [
-    NearestNeighbors,
-    KNeighborsClassifier,
-    KNeighborsRegressor,
-    KNeighborsTransformer,
-    RadiusNeighborsClassifier,
-    RadiusNeighborsRegressor,
-    RadiusNeighborsTransformer,
-]
 PREDICTORS = [KNeighborsClassifier, KNeighborsRegressor]
 ALGORITHMS = ["brute", "kd_tree", "ball_tree"]
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_estimator_checks(kind):
-    run_estimator_checks(kind(), more_than=40 if hasattr(kind, "predict") else 30)
-
-
-@pytest.mark.parametrize("kind", PREDICTORS)
-@pytest.mark.parametrize(
-    "parameters",
-    [{"metric": "gower"}, {"weights": "tricube"}, {"algorithm": "brute"}, {"algorithm": "kd_tree"}],
-    ids=str,
-)
-def test_estimator_checks_of_variants(kind, parameters):
-    run_estimator_checks(kind(**parameters))
 
 
 # ------------------------------------------------------------------------------------ metrics

@@ -4,8 +4,6 @@ import pickle
 import warnings
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,13 +12,9 @@ from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from spinney.neighbors import LocalClassifier, LocalRegression
 from spinney.neighbors import _neighborhoods as neighborhoods
-from support.estimator_checks import run_estimator_checks
 
 KINDS = [LocalRegression, LocalClassifier]
 
@@ -39,32 +33,6 @@ FORMULAS = {
 
 def smooth_decay(u):
     return np.exp(-u)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {},
-        {"degree": 0, "kernel": "uniform", "n_neighbors": 5},
-        {"degree": 2, "n_neighbors": 0.5, "alpha": 0.1},
-        {"bandwidth": 2.0, "kernel": "gaussian"},
-        {"n_neighbors": "cv"},
-        {"bandwidth": "cv", "kernel": "epanechnikov", "metric": "manhattan"},
-        {"kernel": smooth_decay},
-    ],
-    ids=lambda parameters: ", ".join(parameters) or "default",
-)
-def test_estimator_checks(kind, parameters):
-    run_estimator_checks(kind(**parameters))
-
-
-def test_estimator_checks_of_log_odds():
-    run_estimator_checks(LocalClassifier(link="logit", alpha=0.1))
-
-
-def test_estimator_checks_of_robust_fits():
-    run_estimator_checks(LocalRegression(robust=2))
 
 
 # ------------------------------------------------------------------------- slow reference
@@ -816,15 +784,6 @@ def test_bad_input():
             getattr(LocalRegression(), method)([[0.0]])
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames(frame):
-    X, y, _ = wavy(50, 2)
-    named = frame({"a": X[:, 0], "b": X[:, 1]})
-    model = LocalRegression().fit(named, y)
-    assert model.feature_names_in_.tolist() == ["a", "b"]
-    np.testing.assert_array_equal(model.predict(named), LocalRegression().fit(X, y).predict(X))
-
-
 def test_pickle_and_clone():
     X, y, points = wavy(50, 2)
     for width in ({}, {"bandwidth": "cv"}):
@@ -834,12 +793,3 @@ def test_pickle_and_clone():
         assert copy.sigma_ == model.sigma_
         again = clone(model).fit(X, y)
         np.testing.assert_array_equal(again.predict(points), model.predict(points))
-
-
-def test_in_a_grid_search():
-    X, y, _ = wavy(120, 2)
-    pipeline = make_pipeline(StandardScaler(), LocalRegression())
-    grid = {"localregression__degree": [0, 1, 2], "localregression__n_neighbors": [10, 0.5]}
-    search = GridSearchCV(pipeline, grid).fit(X * [1, 1000], y)
-    assert search.best_score_ > 0.9
-    assert search.best_params_["localregression__degree"] > 0

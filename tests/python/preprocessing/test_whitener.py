@@ -1,7 +1,5 @@
 """Whitening: variance of the result and inverse transformation."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,7 +10,6 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from spinney.preprocessing import Whitener
-from support.estimator_checks import run_estimator_checks
 
 WHITE = ("cholesky", "pca", "zca")
 METHODS = (*WHITE, "standard", "center")
@@ -136,22 +133,13 @@ def test_integer_weights_equal_repeated_rows(method):
         np.testing.assert_allclose(variance(white, weights), np.eye(4), atol=1e-9)
 
 
-def test_number_of_threads_does_not_change_the_result():
-    X = correlated(20_000, 6)
-    fits = [Whitener(n_jobs=n).fit(X).whitening_ for n in (1, 2, 5)]
-    np.testing.assert_array_equal(fits[0], fits[1])
-    np.testing.assert_array_equal(fits[0], fits[2])
-
-
-def test_frames_set_output_and_pickles():
+def test_names_of_outputs():
     X = correlated(50, 2)
     for frame in (pd.DataFrame, pl.DataFrame):
         model = Whitener().fit(frame({"a": X[:, 0], "b": X[:, 1]}))
         assert model.get_feature_names_out().tolist() == ["a", "b"]
-    as_frame = Whitener("pca").set_output(transform="pandas").fit_transform(X)
-    assert as_frame.columns.tolist() == ["pca0", "pca1"]
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.transform(X), Whitener().fit_transform(X))
+    shown = Whitener("pca").set_output(transform="pandas").fit_transform(X)
+    assert shown.columns.tolist() == ["pca0", "pca1"]
 
 
 def test_invalid_input_raises():
@@ -168,8 +156,3 @@ def test_invalid_input_raises():
         Whitener().fit(X, sample_weight=np.zeros(10))
     with pytest.raises(ValueError, match="X: expected rows of 4 whitened numbers"):
         Whitener().fit(X).inverse_transform(X[:, :2])
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_estimator_checks_pass(method):
-    run_estimator_checks(Whitener(method), more_than=20)

@@ -29,7 +29,6 @@ from spinney.tree import (
     plot_partition,
 )
 from spinney.tree.partition._grid import Grid
-from support.estimator_checks import run_estimator_checks
 
 mpl.use("agg")
 
@@ -38,19 +37,6 @@ KINDS = [PartitionClassifier, PartitionRegressor]
 
 def by_parity(X):
     return np.floor(X[:, 0]).astype(int) % 2
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "parameters",
-    [{}, {"cells": 3, "empty": "nearest"}, {"cells": by_parity}],
-    ids=["default", "nearest", "function"],
-)
-def test_estimator_checks(kind, parameters):
-    # A function's cells need not separate the classes of the check.
-    of_function = ("check_classifiers_train", "check_regressors_train")
-    left_out = of_function if parameters.get("cells") is by_parity else ()
-    run_estimator_checks(kind(**parameters), left_out)
 
 
 # -------------------------------------------------------------------------------- reference

@@ -7,7 +7,6 @@ equal trees have equal bits.
 
 import itertools
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -597,28 +596,6 @@ def test_number_of_threads_changes_no_bit_of_small_trees(table, limits):
     expected = bits(grow(kind(), table, n_jobs=1, **limits))
     for n_jobs in (2, 7, None):
         assert bits(grow(kind(), table, n_jobs=n_jobs, **limits)) == expected
-
-
-@pytest.mark.parametrize("is_classifier", [True, False])
-def test_concurrent_predictions_agree(is_classifier):
-    table = large_table(is_classifier)
-    kind = DecisionTreeClassifier if is_classifier else DecisionTreeRegressor
-    estimator = grow(kind(), table, min_samples_leaf=5)
-    method = estimator.predict_proba if is_classifier else estimator.predict
-    expected = method(table.X)
-    with ThreadPoolExecutor(8) as pool:
-        concurrent = list(pool.map(lambda _: method(table.X), range(16)))
-    assert all(each.tobytes() == expected.tobytes() for each in concurrent)
-
-
-def test_concurrent_fits_agree():
-    tables = [large_table(False, seed, n_rows=1000) for seed in range(8)]
-    expected = [bits(grow(DecisionTreeRegressor(), table)) for table in tables]
-    with ThreadPoolExecutor(8) as pool:
-        concurrent = pool.map(
-            lambda table: bits(grow(DecisionTreeRegressor(), table, n_jobs=2)), tables
-        )
-    assert list(concurrent) == expected
 
 
 def strided(array):

@@ -26,20 +26,11 @@ from spinney.tree import (
     export_text,
     plot_partition,
 )
-from support.estimator_checks import run_estimator_checks
 
 mpl.use("agg")
 
 KINDS = [QuadTreeClassifier, QuadTreeRegressor]
 SPLITS = ["midpoint", "point"]
-# The check fits 30 features, which are 2**30 children. The next test does it with 10 features.
-TOO_WIDE = "check_sample_weight_equivalence_on_dense_data"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("split", SPLITS)
-def test_estimator_checks(kind, split):
-    run_estimator_checks(kind(split=split), [TOO_WIDE])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -31,7 +31,6 @@ from spinney.tree import (
     information_gain,
     plot_tree,
 )
-from support.estimator_checks import run_estimator_checks
 from support.paths import TESTS
 
 DATA = TESTS / "data"
@@ -42,13 +41,6 @@ def read(name):
     if name == "breast_cancer_ljubljana":
         frame["deg_malig"] = frame["deg_malig"].astype(str)
     return frame, frame.pop("target")
-
-
-@pytest.mark.parametrize(
-    "model", [C45Classifier(), ID3Classifier(discretizer=5), C45Rules()], ids=lambda m: str(m)[:5]
-)
-def test_estimator_checks(model):
-    run_estimator_checks(model)
 
 
 # ----------------------------------------------------------------------------- published results

@@ -15,13 +15,9 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn import tree as sklearn_tree
-from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.model_selection import KFold
 
 import spinney
 from spinney.datasets import load_spam
@@ -55,20 +51,6 @@ ARRAYS = [
 def assert_same_tree(a: Tree, b: Tree) -> None:
     for name in ARRAYS:
         assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
-
-
-@parametrize_with_checks(
-    [
-        DecisionTreeClassifier(),
-        DecisionTreeClassifier(criterion="misclassification", max_features="sqrt"),
-        DecisionTreeRegressor(),
-        DecisionTreeRegressor(criterion="absolute_error", max_leaf_nodes=7),
-        ExtraTreeClassifier(),
-        ExtraTreeRegressor(),
-    ]
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def mixed_table(n=400, seed=0):
@@ -332,29 +314,6 @@ def test_invalid_data_raises(cls, X, y, message):
         cls().fit(X, y)
 
 
-@pytest.mark.parametrize("cls", ALL)
-def test_infinity_at_predict_raises(cls):
-    model = cls().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 3.0]], [0, 1, 1])
-    for X in ([[np.inf, 0.0]], np.array([[0.0, -np.inf]]), np.asfortranarray([[0.0, np.inf]])):
-        for X_typed in (X, np.asarray(X, dtype=np.float32)):
-            with pytest.raises(ValueError, match="infinity"):
-                model.predict(X_typed)
-
-
-@pytest.mark.parametrize("cls", ALL)
-def test_sample_weights_are_validated(cls):
-    X = np.arange(6.0).reshape(-1, 1)
-    y = [0, 0, 0, 1, 1, 1]
-    with pytest.raises(ValueError, match=r"[Nn]egative"):
-        cls().fit(X, y, sample_weight=[1, 1, -1, 1, 1, 1])
-    with pytest.raises(ValueError, match=r"[Ww]eight"):
-        cls().fit(X, y, sample_weight=np.zeros(6))
-    with pytest.raises(ValueError, match="shape"):
-        cls().fit(X, y, sample_weight=[1, 1])
-    model = cls().fit(X, y, sample_weight=[1, 1, 0, 0, 1, 1])
-    assert model.tree_.n_node_samples[0] == 4
-
-
 @pytest.mark.parametrize(
     ("parameter", "value"),
     [
@@ -415,32 +374,6 @@ def test_large_offset_of_y_keeps_the_accuracy():
 
 
 # ------------------------------------------------------------------------------------ behaviour
-
-
-def test_read_only_and_strided_input():
-    X, y = load_iris(return_X_y=True)
-    expected = DecisionTreeClassifier().fit(X, y)
-    read_only = X.copy()
-    read_only.setflags(write=False)
-    strided = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2]
-    for other in (read_only, strided, np.asfortranarray(X), X[::-1][::-1]):
-        model = DecisionTreeClassifier().fit(other, y)
-        assert_same_tree(model.tree_, expected.tree_)
-        np.testing.assert_array_equal(model.predict(other), expected.predict(X))
-
-
-def test_pipelines_grid_search_and_clones():
-    X, y = load_iris(return_X_y=True)
-    grid = GridSearchCV(
-        make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0)),
-        {"decisiontreeclassifier__max_depth": [1, 3]},
-        cv=3,
-    ).fit(X, y)
-    assert grid.best_params_ == {"decisiontreeclassifier__max_depth": 3}
-    model = DecisionTreeClassifier(max_depth=3).fit(X, y)
-    cloned = clone(model)
-    assert not hasattr(cloned, "tree_")
-    assert_same_tree(cloned.fit(X, y).tree_, model.tree_)
 
 
 def test_several_outputs():

@@ -25,7 +25,6 @@ from spinney.tree import (
 )
 from spinney.tree.triplet.queries import METRICS, StringRows
 from spinney.tree.triplet.tree import _draw_pivots
-from support.estimator_checks import run_estimator_checks
 
 TREES = [ComparisonTreeClassifier, ComparisonTreeRegressor]
 FORESTS = [ComparisonForestClassifier, ComparisonForestRegressor]
@@ -49,15 +48,6 @@ def assert_same_trees(one, other):
     for a, b in zip(ours, theirs, strict=True):
         for name in ARRAYS:
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
-
-
-@pytest.mark.parametrize("kind", TREES + FORESTS)
-@pytest.mark.parametrize("metric", ["auto", "cosine", "precomputed"])
-def test_estimator_checks(kind, metric):
-    if kind in FORESTS and metric == "cosine":
-        pytest.skip("the trees cover this metric")
-    estimator = kind(metric=metric) if kind in TREES else kind(5, metric=metric)
-    run_estimator_checks(estimator)
 
 
 # ------------------------------------------------------------------------------------ kernels
@@ -314,16 +304,6 @@ def test_threads_and_row_order_do_not_matter(kind):
     order = np.random.default_rng(0).permutation(len(X))
     shuffled = small_model(kind).fit(X[order], y[order])
     np.testing.assert_allclose(expected.predict(X), shuffled.predict(X))
-
-
-@pytest.mark.parametrize("kind", TREES + FORESTS)
-def test_integer_weights_equal_repeated_rows(kind):
-    X, y = make_moons(200, noise=0.3, random_state=0)
-    weights = np.random.default_rng(0).integers(0, 4, size=200)
-    weighted = small_model(kind).fit(X, y, weights)
-    repeated = small_model(kind).fit(X.repeat(weights, axis=0), y.repeat(weights))
-    grid = np.random.default_rng(1).normal(size=(500, 2))
-    np.testing.assert_allclose(weighted.predict(grid), repeated.predict(grid))
 
 
 def test_identical_rows_form_a_leaf():
