@@ -75,7 +75,8 @@ class Bins:
         replaced = {statistic.source for statistic in self.statistics}
         counts = [-1 if values is None else len(values) for values in self.schema.categories]
         columns = list(table.columns)
-        for source in replaced:  # a constant column costs nothing
+        for source in replaced:
+            # A constant column keeps the indices of the others, and costs nothing.
             columns[source], counts[source] = np.zeros(table.n_rows), -1
         return _core.Table.from_columns([*columns, *statistics], counts + [-1] * len(statistics))
 
@@ -95,7 +96,7 @@ class Bins:
 def make_bins(
     plan: FitPlan, max_bins: int | None, max_set_categories: int | None, targets: Any
 ) -> list[Bins]:
-    """Return the bins for each fold; folds share them unless there are target statistics.
+    """Return the bins of each fold; without target statistics, folds share them.
 
     Parameters
     ----------
@@ -109,9 +110,9 @@ def make_bins(
         The targets that statistics average.
     """
     data = plan.data
-    made: list[Bins] = []
+    bins_of_folds: list[Bins] = []
     if data.workers.share_rows:
-        _refuse_statistics(plan, max_set_categories)
+        _require_no_statistics(plan, max_set_categories)
     for number, fold in enumerate(plan.folds):
         statistics: list[Statistic] = []
         for source, values in enumerate(data.schema.categories):
@@ -126,16 +127,16 @@ def make_bins(
                 train_rows=fold.train_rows,
                 seed=plan.seed + number,
             )
-        if made and not statistics:
-            made.append(made[0])
+        if bins_of_folds and not statistics:
+            bins_of_folds.append(bins_of_folds[0])
             continue
         # Folds share their bins. With one split, validation rows have no influence on them.
         own_rows = fold.train_rows if len(plan.folds) == 1 else None
-        made.append(Bins(plan, statistics, max_bins, own_rows))
-    return made
+        bins_of_folds.append(Bins(plan, statistics, max_bins, own_rows))
+    return bins_of_folds
 
 
-def _refuse_statistics(plan: FitPlan, max_set_categories: int | None) -> None:
+def _require_no_statistics(plan: FitPlan, max_set_categories: int | None) -> None:
     """Raise a ValueError if workers would need target statistics of all rows."""
     for column, values in enumerate(plan.data.schema.categories):
         if (
@@ -144,6 +145,6 @@ def _refuse_statistics(plan: FitPlan, max_set_categories: int | None) -> None:
             and len(values) > max_set_categories
         ):
             raise ValueError(
-                f"max_set_categories={max_set_categories}: expected None where several workers fit "
-                f"one model and a column has more categories, got {len(values)} in column {column}"
+                f"max_set_categories={max_set_categories} must be None if several workers fit one "
+                f"model and a column has more categories; column {column} has {len(values)}"
             )

@@ -28,13 +28,13 @@ class BoostedModel(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
     @property
     def n_estimators_(self) -> int:
-        """Rounds that the model has: those up to the best one if it stopped early."""
+        """Number of rounds of the model; with early stopping, those up to the best round."""
         check_is_fitted(self)
         return self._model.n_rounds
 
     @property
     def n_iter_(self) -> int:
-        """The same as `n_estimators_`."""
+        """Number of rounds of the model, as `n_estimators_`."""
         return self.n_estimators_
 
     @property
@@ -64,23 +64,23 @@ class BoostedModel(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         return self._model.staged_raw_scores(rows, effective_n_jobs(self.n_jobs))
 
     def scorer(self) -> Any:
-        """Prepare the model for one row at a time, at a few microseconds each.
+        """Return a function that predicts one row in a few microseconds.
 
         Returns
         -------
         callable
-            Takes one row, a contiguous float64 array of shape ``(n_features_in_,)`` with NaN for
-            what is missing; nothing else about it is checked. Returns an array: the class
-            probabilities, or the one number that is predicted.
+            It takes one row: a contiguous float64 array of shape ``(n_features_in_,)`` with NaN for
+            missing values. It checks nothing else. It returns an array of the class probabilities,
+            or of the predicted number.
         """
         check_is_fitted(self)
         model = self._model
         if model.schema.has_categories:
-            raise ValueError("scorer: expected a model of numbers only, got one with categories")
+            raise ValueError("scorer: expected numeric columns only, got categorical ones")
         if model.levels:
             raise ValueError("scorer: expected one number to predict, got several quantiles")
         if model.link == "constant":
-            raise ValueError("scorer: expected several classes, got a model of one")
+            raise ValueError("scorer: expected several classes, got one")
         if model.n_targets > 1 and model.link != "identity":
             raise ValueError("scorer: expected one number to predict, got several outputs")
         return _core.RowScorer(
@@ -101,7 +101,7 @@ class BoostedModel(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n_rows, n_estimators), or (n_rows, n_estimators, n_classes)
-            Indices of nodes; the last axis only with more than two classes.
+            Indices of leaves; with more than two classes, the last axis is the class.
         """
         rows = self._read_rows(X)
         store = self._model.store
@@ -116,7 +116,7 @@ class BoostedModel(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         total = np.zeros(self.n_features_in_)
         for tree in self._model.trees():
-            gain = tree.compute_feature_importances(normalize=False)  # by unit of weight
+            gain = tree.compute_feature_importances(normalize=False)  # per unit of weight
             total += gain * tree.weighted_n_node_samples[0]
         return total / total.sum() if total.sum() > 0 else total
 

@@ -1,4 +1,4 @@
-"""Boosters in training, and trials: boosters with the same settings, one for each fold."""
+"""Boosters in training, and trials: one booster per fold, with equal settings."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Booster:
         All settings for the core.
     store : ForestStore
         Receives the trees.
-    own_derivatives : callable or None
-        Derivatives of the user's own loss.
+    custom_derivatives : callable or None
+        Derivatives of a user-defined loss.
     number : int
         Index among all boosters of a fit.
     workers : Workers
@@ -60,7 +60,7 @@ class Booster:
         Losses after each round. With a scorer, the negative score replaces the loss of the
         validation rows, or that of the training rows if there are no validation rows.
     score : callable or None
-        Return the present value of the user's scorer.
+        Return the present score of the validation rows by `scoring`.
     """
 
     bins: Bins
@@ -73,7 +73,7 @@ class Booster:
     baseline: Any
     options: Any
     store: ForestStore
-    own_derivatives: Callable[[], Any] | None = None
+    custom_derivatives: Callable[[], Any] | None = None
     number: int = 0
     workers: Workers = LOCAL
     checkpoints: Checkpoints = NO_CHECKPOINTS
@@ -114,7 +114,7 @@ class Booster:
             self.validation,
             self.options,
             self.store.core,
-            self.own_derivatives,
+            self.custom_derivatives,
             None,
             self.workers.totals.exchange,
             None if self.checkpoints.after_round is None else self._after_round,
@@ -200,7 +200,7 @@ def best_round(losses: Any, patience: int, tolerance: float) -> tuple[int, int |
 
 
 class Trial:
-    """Boosters with the same settings, one for each fold, which are trained in lockstep.
+    """Boosters with equal settings, one for each fold, trained in lockstep.
 
     Parameters
     ----------
@@ -209,8 +209,8 @@ class Trial:
     boosters : list of Booster
         Each has the same number of rounds.
     find_best : callable
-        Return from the validation losses the best round, and the round at which training stops or
-        None; as `best_round`.
+        Return the best round, and the round at which training stops or None, from the validation
+        losses; see `best_round`.
     stops : bool
         Whether early stopping is on.
     """
@@ -226,7 +226,7 @@ class Trial:
         self.boosters = boosters
         self.find_best = find_best
         self.stops = stops
-        # Rounds of an interrupted fit of several workers belong to this fit.
+        # With several workers, existing rounds are from an interrupted part of this fit.
         workers = boosters[0].workers
         self.first_round = 0 if workers.share_rows else boosters[0].n_rounds
 
@@ -252,7 +252,7 @@ class Trial:
         return min(booster.n_rounds for booster in self.boosters)
 
     def best(self) -> tuple[int, int | None]:
-        """Return the number of rounds to keep, and the round at which training stops or None."""
+        """Return the number of rounds to keep, and the last round (None: continue)."""
         losses = self.deciding_losses
         if not self.stops or len(losses) < self.n_rounds:
             return self.n_rounds, None
@@ -285,8 +285,8 @@ class Trial:
             self.boosters[0].run(n_rounds - done)
             return
         # All workers must train the same booster at the same time.
-        in_turn = self.boosters[0].workers.share_rows
-        threads = 1 if in_turn else min(n_threads, len(self.boosters))
+        one_by_one = self.boosters[0].workers.share_rows
+        threads = 1 if one_by_one else min(n_threads, len(self.boosters))
         for booster in self.boosters:
             booster.options.n_threads = max(1, n_threads // threads)
         step = min(int(self.settings.n_iter_no_change), 25) if self.stops else 10

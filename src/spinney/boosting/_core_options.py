@@ -49,7 +49,7 @@ def core_options(
     options.set_loss(plan.loss.name, plan.loss.parameter, plan.loss.n_scores)
     options.set_growth(settings.growth)
     options.groups = list(plan.data.given.group_starts)
-    options.stretches = plan.data.workers.numbers.stretches
+    options.stretches = plan.data.workers.numbers.ranges
     options.learning_rate = float(settings.learning_rate)
     options.first_round = plan.n_rounds_before
     options.subsample = float(settings.subsample)
@@ -65,7 +65,7 @@ def core_options(
     options.level_columns = float(estimator.max_features_level)
     options.node_columns = float(settings.max_features)
     options.seed = seed
-    # These are compared with sums of weighted derivatives, so they are divided as the weights were.
+    # The core compares these with sums of weighted derivatives: divide them like the weights.
     options.l2 = _scaled(settings.l2_regularization, weight_exponent)
     options.l1 = _scaled(estimator.l1_regularization, weight_exponent)
     options.min_gain = _scaled(estimator.min_split_gain, weight_exponent)
@@ -84,7 +84,7 @@ def _monotonic_signs(estimator: Any, plan: FitPlan) -> list[int]:
         return []
     signs = _check_monotonic_cst(estimator, estimator.monotonic_cst)
     if signs.ndim != 1:
-        raise ValueError(f"monotonic_cst: expected one sign a column, got {signs.ndim} axes")
+        raise ValueError(f"monotonic_cst: expected one sign per column, got {signs.ndim} axes")
     categories = plan.data.schema.categories
     if any(sign and categories[column] is not None for column, sign in enumerate(signs)):
         raise ValueError("Categorical features cannot have monotonic constraints.")

@@ -1,4 +1,4 @@
-"""The value that the steps of a boosting fit pass on: input, training data, plan."""
+"""The values that the steps of a boosting fit share: input, training data, plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spinney.boosting._loss import Loss
 from spinney.boosting._settings import Settings
 from spinney.data.sample_weights import scale_extreme
 from spinney.data.table import Schema, Table
-from spinney.distributed.partitioned_rows import PartedTable
+from spinney.distributed.partitioned_rows import PartitionedTable
 from spinney.distributed.workers import Checkpoints, Workers
 from spinney.models.boosted_trees import BoostedTrees
 
@@ -47,7 +47,7 @@ class FitInput:
 
 
 def drop_zero_weights(given: FitInput) -> FitInput:
-    """Drop rows of weight zero, which must not change anything, not even the bins."""
+    """Drop rows of weight zero: they must not change the model, not even its bins."""
     if given.sample_weight is None:
         return given
     weights = np.asarray(given.sample_weight)
@@ -75,13 +75,13 @@ def drop_zero_weights(given: FitInput) -> FitInput:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The rows of a fit, as far as this worker has them.
+    """The rows of a fit at this worker.
 
     Parameters
     ----------
     given : FitInput
         The arguments of fit.
-    table : Table or PartedTable
+    table : Table or PartitionedTable
         The columns.
     schema : Schema
         Their names and categories.
@@ -96,7 +96,7 @@ class TrainingData:
     """
 
     given: FitInput
-    table: Table | PartedTable
+    table: Table | PartitionedTable
     schema: Schema
     targets: Any
     weights: Any
@@ -131,7 +131,13 @@ def scale_weights(weights: Any, workers: Workers, rows: Any = None) -> tuple[Any
 
 @dataclass(frozen=True)
 class Fold:
-    """Training and validation rows of one booster, ascending; None means all, or no rows."""
+    """Training and validation rows of one booster.
+
+    Parameters
+    ----------
+    train_rows, validation_rows : ndarray of int or None
+        Indices, ascending. None means all rows for `train_rows`, and no row for `validation_rows`.
+    """
 
     train_rows: Any = None
     validation_rows: Any = None
@@ -139,7 +145,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class FitPlan:
-    """What all boosters of a fit have in common.
+    """The values that all boosters of a fit share.
 
     Parameters
     ----------
@@ -187,7 +193,7 @@ class FitPlan:
 
 @dataclass(frozen=True)
 class Continuation:
-    """What a later fit with ``warm_start=True`` needs in addition to the model.
+    """Values, in addition to the model, for a later fit with ``warm_start=True``.
 
     Parameters
     ----------
@@ -196,8 +202,8 @@ class Continuation:
     loss : Loss
         The loss, whose parameter may depend on the training targets.
     last_scores : (bytes, ndarray) or None
-        A fingerprint of the training rows, and their raw scores. The scores are known only where
-        they differ from those of new rows: training rows have other statistics of their categories.
+        A fingerprint of the training rows, and their raw scores. They are stored only if the model
+        has target statistics: then the trees cannot reproduce the scores of training rows.
     """
 
     seed: int

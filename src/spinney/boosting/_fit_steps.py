@@ -16,12 +16,12 @@ from spinney.boosting._bins import Bins
 from spinney.boosting._booster import Booster, Trial
 from spinney.boosting._core_options import core_options
 from spinney.boosting._fit_plan import FitPlan, scale_weights
-from spinney.boosting._own_loss import own_derivatives
+from spinney.boosting._own_loss import custom_derivatives
 from spinney.boosting._settings import Settings
 from spinney.data.core_table import core_table
 from spinney.data.sample_weights import scale_extreme
 from spinney.data.table import Table
-from spinney.distributed.partitioned_rows import PartedTable
+from spinney.distributed.partitioned_rows import PartitionedTable
 from spinney.models.boosted_trees import ScoresInTraining
 
 __all__ = ["find_baselines", "make_trial", "score_rounds", "train_trial"]
@@ -78,7 +78,7 @@ def make_trial(
 def _make_booster(
     estimator: Any, plan: FitPlan, settings: Settings, index: int, start: tuple[Bins, Any, Any]
 ) -> Booster:
-    """Create the booster of a fold; `start` has its bins, baseline and targets."""
+    """Create the booster of a fold; `start` is (bins, baseline, targets)."""
     bins, baseline, targets = start
     data, fold = plan.data, plan.folds[index]
     scores = _start_scores(plan, data.table, baseline, data.given.init_score)
@@ -108,9 +108,9 @@ def _make_booster(
             estimator, plan, settings, bins, weight_exponent=exponent, seed=plan.seed + index
         ),
         store=estimator._new_store(plan) if plan.before is None else plan.before.store,
-        own_derivatives=(
-            own_derivatives(estimator.loss, plan.loss, data.targets, scores)
-            if estimator._has_own_loss()
+        custom_derivatives=(
+            custom_derivatives(estimator.loss, plan.loss, data.targets, scores)
+            if estimator._has_custom_loss()
             else None
         ),
         number=index,
@@ -159,7 +159,7 @@ def _read_eval_set(estimator: Any, plan: FitPlan, bins: Bins, baseline: Any) -> 
         weights = _check_sample_weight(
             sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
         )
-    weights, _ = scale_weights(weights, workers)  # only their mean loss matters
+    weights, _ = scale_weights(weights, workers)  # the mean loss does not depend on the scale
     scores = _start_scores(plan, table, baseline, None)
     validation = _core.BoostValidation(
         bins.code(table),
@@ -177,7 +177,7 @@ def _restore(booster: Booster, estimator: Any, plan: FitPlan) -> None:
     table, schema = plan.data.table, plan.data.schema
     booster.store.extend(plan.checkpoints.trees[booster.number])
     tables: list[tuple[Any, Any]]
-    if isinstance(table, PartedTable):
+    if isinstance(table, PartitionedTable):
         tables = [(read, booster.scores[:, rows]) for read, rows in table.readers(schema)]
     else:
         tables = [(core_table(table, schema), booster.scores)]
@@ -205,7 +205,7 @@ def train_trial(trial: Trial, plan: FitPlan, number: int, hook: Any) -> Trial:
 
 
 def score_rounds(estimator: Any, scorer: Any, plan: FitPlan, boosters: list[Booster]) -> None:
-    """Let a scorer decide when training stops, instead of the loss."""
+    """Set the boosters up for early stopping by a scorer instead of the loss."""
     given = plan.data.given
     X, y, sample_weight = given.X, given.y, given.sample_weight
     if given.eval_set is not None:

@@ -24,10 +24,10 @@ __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 
 
 class _HistNames:
-    """Names and behaviour of scikit-learn's histogram boosters.
+    """Parameter names and behaviour of scikit-learn's histogram boosters.
 
-    They accept infinities, treat negative categories as missing, refuse more categories than bins,
-    and early stopping keeps the rounds without improvement.
+    They accept infinite values, treat negative categories as missing, and raise an error if a
+    column has more categories than bins. Early stopping keeps the rounds without improvement.
     """
 
     max_iter: int
@@ -40,9 +40,9 @@ class _HistNames:
     _model: BoostedTrees
     _continuation: Continuation
 
-    _takes_infinity = True
+    _accepts_infinity = True
     _splits_as_sklearn = True
-    _names_of_rounds = ("max_iter", "n_iter_")
+    _round_names = ("max_iter", "n_iter_")
 
     growth = "best_first"
     min_hessian_leaf = 1e-3
@@ -67,24 +67,24 @@ class _HistNames:
         y_val: Any = None,
         sample_weight_val: Any = None,
     ) -> Any:
-        """Boost.
+        """Fit the model.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
-            The rows. Missing values and columns of categories need no preparation.
+            The training rows. Missing values and categorical columns need no preparation.
         y : array-like of shape (n_rows,)
             The targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows. With ``early_stopping=False``, whole weights that sum to at most
+            Weights of the rows. With ``early_stopping=False``, integer weights that sum to at most
             200,000 give the predictions of repeated rows, to the last bit.
         X_val, y_val, sample_weight_val : as X, y and sample_weight, default=None
-            Rows to watch instead of a part of X.
+            Validation rows for early stopping, instead of rows of X.
 
         Returns
         -------
         estimator
-            Itself.
+            The fitted estimator.
         """
         given = [value is not None for value in (X_val, y_val)]
         if given == [True, False]:
@@ -101,17 +101,17 @@ class _HistNames:
                 "When passing X_val and y_val to fit, early_stopping should be set to either "
                 "'auto' or True."
             )
-        watched = (X_val, y_val, sample_weight_val)
-        return super().fit(X, y, sample_weight, eval_set=watched)  # type: ignore[misc]
+        eval_set = (X_val, y_val, sample_weight_val)
+        return super().fit(X, y, sample_weight, eval_set=eval_set)  # type: ignore[misc]
 
-    def _n_wanted(self) -> int:
+    def _requested_rounds(self) -> int:
         return int(self.max_iter)
 
     def _draw_seed(self, stream: Any) -> int:
         return int(stream.randint(np.iinfo(np.uint32).max, dtype="u8"))
 
-    def _learn_table(self, X: Any, y: Any, workers: Workers) -> tuple[Any, Schema]:
-        table, schema = super()._learn_table(X, y, workers)  # type: ignore[misc]
+    def _read_training_table(self, X: Any, y: Any, workers: Workers) -> tuple[Any, Schema]:
+        table, schema = super()._read_training_table(X, y, workers)  # type: ignore[misc]
         if not schema.has_categories:
             return table, schema
         columns, categories = list(table.columns), list(schema.categories)
@@ -119,7 +119,7 @@ class _HistNames:
             if values is None:
                 continue
             if all(isinstance(value, Real) for value in values.tolist()):
-                n_negative = int(np.sum(values < 0))  # the first: they are sorted
+                n_negative = int(np.sum(values < 0))  # the first ones, as values are sorted
                 columns[f] = np.maximum(columns[f] - n_negative, -1)
                 categories[f] = values[n_negative:]
             n_values = len(categories[f])
@@ -174,14 +174,14 @@ class _HistNames:
 
     @property
     def _predictors(self) -> list[list[Any]]:
-        """Trees of each round in scikit-learn's form, for tools that read private attributes."""
+        """Trees of each round in scikit-learn's form, for tools that need this attribute."""
         trees = [as_predictor(tree, self.categories_) for tree in self._model.trees()]
         per_round = self._model.trees_per_round
         return [trees[t : t + per_round] for t in range(0, len(trees), per_round)]
 
     @property
     def is_categorical_(self) -> Any:
-        """Which columns are of categories; None if none is."""
+        """Mask of the categorical columns; None if there are none."""
         is_categorical = self._model.schema.is_categorical
         return is_categorical if is_categorical.any() else None
 
@@ -192,7 +192,7 @@ class _HistNames:
 
     @property
     def n_trees_per_iteration_(self) -> int:
-        """Trees of a round: one for each of more than two classes."""
+        """Number of trees of a round: 1, or with more than two classes one per class."""
         return self._model.n_scores
 
     _constraints: dict[str, Any] = {
@@ -202,27 +202,28 @@ class _HistNames:
 
 
 class HistGradientBoostingClassifier(_HistNames, GradientBoostingClassifier):
-    """`GradientBoostingClassifier` with the parameter names of scikit-learn's class of this name.
+    """Gradient boosting with the parameters of scikit-learn's histogram booster.
 
-    For code that imports scikit-learn's histogram booster: change the import. What differs from
-    our own class is done as there: early stopping keeps the rounds without a better score,
-    infinities are values beyond all others, negative categories are missing, a column has at most
-    `max_bins` categories.
+    It is `GradientBoostingClassifier` for code that uses scikit-learn's class of the same name:
+    only the import changes. Like in scikit-learn, early stopping keeps the rounds without
+    improvement, infinite values are beyond all others, negative categories are missing, and a
+    column has at most `max_bins` categories.
 
     Parameters
     ----------
     loss : {"log_loss"} or callable, default="log_loss"
-        The loss.
+        As in `GradientBoostingClassifier`.
     learning_rate : float, default=0.1
-        What each tree's values are multiplied by.
+        Factor of the leaf values of each tree.
     max_iter : int, default=100
-        Rounds; `n_estimators` of `GradientBoostingClassifier`.
+        Number of rounds, like `n_estimators` of `GradientBoostingClassifier`.
     max_leaf_nodes, max_depth, min_samples_leaf, l2_regularization, max_features, max_bins
         As in `GradientBoostingClassifier`.
     categorical_features, monotonic_cst, interaction_cst, warm_start, early_stopping
         As in `GradientBoostingClassifier`.
     scoring : str, callable or None, default="loss"
-        What early stopping looks at: the loss, a score of scikit-learn's, or that of `score`.
+        Criterion of early stopping: "loss", the name of a scikit-learn scorer, a function like one,
+        or None for the method `score`.
     validation_fraction, n_iter_no_change, tol, verbose, random_state, class_weight
         As in `GradientBoostingClassifier`.
     """
@@ -281,29 +282,30 @@ class HistGradientBoostingClassifier(_HistNames, GradientBoostingClassifier):
 
 
 class HistGradientBoostingRegressor(_HistNames, GradientBoostingRegressor):
-    """`GradientBoostingRegressor` with the parameter names of scikit-learn's class of this name.
+    """Gradient boosting with the parameters of scikit-learn's histogram booster.
 
-    For code that imports scikit-learn's histogram booster: change the import. What differs from
-    our own class is done as there: early stopping keeps the rounds without a better score,
-    infinities are values beyond all others, negative categories are missing, a column has at most
-    `max_bins` categories.
+    It is `GradientBoostingRegressor` for code that uses scikit-learn's class of the same name:
+    only the import changes. Like in scikit-learn, early stopping keeps the rounds without
+    improvement, infinite values are beyond all others, negative categories are missing, and a
+    column has at most `max_bins` categories.
 
     Parameters
     ----------
     loss : str, default="squared_error"
         As in `GradientBoostingRegressor`.
     quantile : float or None, default=None
-        Level of the loss "quantile".
+        Level of the loss "quantile", between 0 and 1.
     learning_rate : float, default=0.1
-        What each tree's values are multiplied by.
+        Factor of the leaf values of each tree.
     max_iter : int, default=100
-        Rounds; `n_estimators` of `GradientBoostingRegressor`.
+        Number of rounds, like `n_estimators` of `GradientBoostingRegressor`.
     max_leaf_nodes, max_depth, min_samples_leaf, l2_regularization, max_features, max_bins
         As in `GradientBoostingRegressor`.
     categorical_features, monotonic_cst, interaction_cst, warm_start, early_stopping
         As in `GradientBoostingRegressor`.
     scoring : str, callable or None, default="loss"
-        What early stopping looks at: the loss, a score of scikit-learn's, or that of `score`.
+        Criterion of early stopping: "loss", the name of a scikit-learn scorer, a function like one,
+        or None for the method `score`.
     validation_fraction, n_iter_no_change, tol, verbose, random_state
         As in `GradientBoostingRegressor`.
     """
@@ -365,5 +367,5 @@ class HistGradientBoostingRegressor(_HistNames, GradientBoostingRegressor):
 
     def _level(self) -> Any:
         if self.loss == "quantile" and self.quantile is None:
-            raise ValueError("loss='quantile' needs a quantile: expected a number, got None")
+            raise ValueError("quantile must be a number from 0 to 1 if loss='quantile'; got None")
         return 0.9 if self.quantile is None else float(self.quantile)

@@ -1,6 +1,6 @@
 """Boosted trees as `TreePredictor` of scikit-learn's histogram boosters.
 
-Tools that look inside those boosters (explainers, converters) read the private `_predictors`.
+Explainers and converters for those boosters read their private attribute `_predictors`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 __all__ = ["as_predictor"]
 
-_WORDS = 8  # of 32 bits: one for each of 256 categories
+_WORDS = 8  # 32-bit words with one bit for each of 256 categories
 
 
 def as_predictor(tree: Any, categories: list[Any]) -> TreePredictor:
@@ -64,5 +64,5 @@ def _gains(tree: Any) -> Any:
 
 def _category_numbers(codes: Any, values: Any) -> list[int]:
     chosen = values[codes].tolist()
-    whole = all(isinstance(v, (int, float)) and v == int(v) and 0 <= v < 256 for v in chosen)
-    return [int(v) for v in chosen] if whole else [int(code) for code in codes if code < 256]
+    are_small = all(isinstance(v, (int, float)) and v == int(v) and 0 <= v < 256 for v in chosen)
+    return [int(v) for v in chosen] if are_small else [int(code) for code in codes if code < 256]

@@ -19,18 +19,18 @@ def interaction_sets(given: Any, n: int) -> list[list[int]]:
     if given == "pairwise":
         return [[f, g] for f in range(n) for g in range(f + 1, n)] or [[0]]
     sets = []
-    for members in given:
-        if isinstance(members, str) or not np.iterable(members):
+    for columns in given:
+        if isinstance(columns, str) or not np.iterable(columns):
             raise ValueError(
                 "Interaction constraints must be a sequence of tuples or lists, "
                 f"got interaction_cst={given!r}"
             )
-        if not all(isinstance(f, Integral) and 0 <= int(f) < n for f in members):
+        if not all(isinstance(f, Integral) and 0 <= int(f) < n for f in columns):
             raise ValueError(
                 "Interaction constraints must consist of integer indices in "
                 f"[0, n_features - 1] = [0, {n - 1}], specifying the position of features, "
-                f"got: {members!r}"
+                f"got: {columns!r}"
             )
-        sets.append(sorted({int(f) for f in members}))
-    rest = sorted(set(range(n)) - {f for members in sets for f in members})
+        sets.append(sorted({int(f) for f in columns}))
+    rest = sorted(set(range(n)) - {f for columns in sets for f in columns})
     return [*sets, rest] if rest else sets

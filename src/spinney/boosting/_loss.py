@@ -1,4 +1,4 @@
-"""The loss of a booster as the core knows it."""
+"""The loss of a booster in the form of the core."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Loss:
     name : str
         The core's name of the loss.
     parameter : float
-        Its parameter: quantile level, tweedie power, Huber's threshold, or NDCG's position.
+        Its parameter: quantile level, tweedie power, Huber's threshold, or the cutoff of NDCG.
     n_scores : int
         Number of raw scores of a row.
     n_targets : int

@@ -12,7 +12,7 @@ from spinney.boosting._fit_plan import TrainingData
 from spinney.conformal.mixins import MOST_ROWS, subsample_rows
 from spinney.data.core_table import core_table
 from spinney.data.table import Schema, Table
-from spinney.distributed.partitioned_rows import parts_of_table
+from spinney.distributed.partitioned_rows import partitions_of_table
 from spinney.distributed.totals import Totals, row_keys
 from spinney.distributed.workers import Workers
 from spinney.models.boosted_trees import BoostedTrees
@@ -48,7 +48,7 @@ class OutOfFold:
 def predict_eval_set(
     estimator: Any, X: Any, truth: Any, weights: Any, workers: Workers
 ) -> OutOfFold:
-    """Predict the rows of an eval_set, of which each worker has some."""
+    """Predict the rows of eval_set; each worker has some of them."""
     totals = workers.totals
     sizes = totals.gather(len(truth))
     before = 0 if totals.exchange is None else sum(sizes[: totals.exchange.rank])
@@ -64,7 +64,9 @@ def predict_eval_set(
 def predict_folds(
     model: BoostedTrees, boosters: list[Booster], data: TrainingData, weights: Any, n_threads: int
 ) -> OutOfFold:
-    """Predict the validation rows of each booster, in the order of the folds and of the rows.
+    """Predict the validation rows of each booster.
+
+    The order is that of the folds, and in a fold that of the row numbers in the whole table.
 
     Parameters
     ----------
@@ -90,7 +92,7 @@ def predict_folds(
     ]
     raws = [np.empty((len(rows), model.n_scores)) for rows in folds]
     codes = [np.empty((len(rows), sum(schema.is_categorical)), dtype=np.int32) for rows in folds]
-    for first, block in parts_of_table(data.table):
+    for first, block in partitions_of_table(data.table):
         for own, rows, raw, code in zip(models, folds, raws, codes, strict=True):
             here = slice(*np.searchsorted(rows, [first, first + block.n_rows]))
             some = block.take(rows[here].astype(np.intp) - first)
@@ -111,12 +113,12 @@ def predict_folds(
         ]
     )
     ordered = [_in_row_order([worker[k] for worker in gathered]) for k in range(len(folds))]
-    every, truth, raw, weight, code = (_join(list(one)) for one in zip(*ordered, strict=True))
-    return OutOfFold(truth, raw, weight, every.astype(np.intp), _category_table(code, schema))
+    row_numbers, truth, raw, weight, code = (_join(list(one)) for one in zip(*ordered, strict=True))
+    return OutOfFold(truth, raw, weight, row_numbers.astype(np.intp), _category_table(code, schema))
 
 
 def _subsample_folds(folds: list[Any], numbers: Any, totals: Totals) -> list[Any]:
-    """Keep the rows with the smallest keys if there are too many rows."""
+    """Return the rows of each fold, or a random sample of them if there are too many."""
     if totals.count(sum(map(len, folds))) <= MOST_ROWS:
         return folds
     keys = [row_keys(0, numbers[rows]) for rows in folds]
@@ -125,7 +127,7 @@ def _subsample_folds(folds: list[Any], numbers: Any, totals: Totals) -> list[Any
 
 
 def _in_row_order(blocks: list[Any]) -> tuple[Any, ...]:
-    """Join the rows of a fold of all workers, by their numbers."""
+    """Return the rows of a fold of all workers, in the order of their numbers."""
     order = np.argsort(np.concatenate([block[0] for block in blocks]), kind="stable")
     joined = (_join([block[k] for block in blocks]) for k in range(5))
     return tuple(None if one is None else one[order] for one in joined)

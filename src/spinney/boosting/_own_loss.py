@@ -1,4 +1,4 @@
-"""Derivatives of a loss that the user wrote."""
+"""Derivatives of a user-defined loss."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 
 from spinney.boosting._loss import Loss
 
-__all__ = ["own_derivatives"]
+__all__ = ["custom_derivatives"]
 
 
-def own_derivatives(function: Any, loss: Loss, targets: Any, scores: Any) -> Callable[[], Any]:
-    """Return the function that the core calls for derivatives.
+def custom_derivatives(function: Any, loss: Loss, targets: Any, scores: Any) -> Callable[[], Any]:
+    """Return the core's callback for the derivatives of a user-defined loss.
 
     Parameters
     ----------
     function : callable
-        The user's loss: of targets and raw scores, it returns (gradient, hessian).
+        The loss: it takes (targets, raw scores) and returns (gradient, hessian).
     loss : Loss
-        Its number of targets.
+        The loss for the core; only its number of targets is read.
     targets : ndarray of shape (n_rows,)
         The targets.
     scores : ndarray of shape (1, n_rows)
@@ -28,7 +28,7 @@ def own_derivatives(function: Any, loss: Loss, targets: Any, scores: Any) -> Cal
     """
     if loss.n_targets > 1:
         raise ValueError("loss: a function supports one output; y has several")
-    # A loss object of scikit-learn is callable, too, but returns the loss and no derivatives.
+    # Loss objects of scikit-learn are callable, but return the loss instead of derivatives.
     differentiate = getattr(function, "gradient_hessian", function)
 
     def derivatives() -> tuple[Any, Any]:

@@ -20,25 +20,25 @@ from spinney.distributed.workers import LOCAL, NO_CHECKPOINTS, Checkpoints, Work
 
 __all__ = ["GradientBoostingRanker"]
 
-_FEWEST_GROUPS = 10  # for early stopping by default
+_MIN_GROUPS = 10  # early_stopping="auto" needs at least this many groups
 
 
 class GradientBoostingRanker(BaseBoosting):
-    """Gradient boosting for rankings.
+    """Gradient boosting for ranking.
 
-    Rows come in groups, such as the documents found for a query, and only their order within a
-    group counts. For each pair of rows of which one is more relevant, the loss is the logistic one
-    of the difference of their scores; LambdaMART weighs the pairs by what swapping the two would
-    change in NDCG. Trees, categories, missing values, constraints and stopping are those of
+    Rows have groups, such as the documents found for a query, and the model learns to order the
+    rows of a group. The loss of a pair of rows with different relevance is the logistic loss of the
+    difference of their scores. LambdaMART weights each pair by the change of NDCG if the two rows
+    were swapped. Trees, categories, missing values, constraints and early stopping are those of
     `GradientBoostingRegressor`.
 
     Parameters
     ----------
     loss : {"ndcg", "pairwise"}, default="ndcg"
-        LambdaMART for NDCG, or all pairs alike.
+        "ndcg": LambdaMART. "pairwise": all pairs have the same weight.
     ndcg_at : int, default=30
-        Places of a group that count: pairs with a row among them are learned from, and NDCG of so
-        many places is watched.
+        Number of top ranks of a group that count: the loss has the pairs with a row among them, and
+        `train_score_` and `validation_score_` have NDCG at this rank.
     learning_rate, n_estimators, growth, max_leaf_nodes, max_depth, min_samples_leaf
         As in `GradientBoostingRegressor`.
     min_hessian_leaf, min_split_gain, l2_regularization, l1_regularization
@@ -50,28 +50,28 @@ class GradientBoostingRanker(BaseBoosting):
     categorical_features, monotonic_cst, interaction_cst
         As in `GradientBoostingRegressor`.
     early_stopping, n_folds, validation_fraction, n_iter_no_change, tol
-        As in `GradientBoostingRegressor`; groups are not divided. "auto" stops early if
-        `n_estimators` is "auto" and there are 10 groups.
+        As in `GradientBoostingRegressor`; groups are not split. "auto" also requires at least 10
+        groups if `fit` gets no `eval_set`.
     warm_start, random_state, n_jobs, verbose, callbacks
         As in `GradientBoostingRegressor`.
 
     Attributes
     ----------
     n_estimators_ : int
-        Rounds that the model has.
+        Number of rounds of the model.
     growth_ : str
-        How its trees grew.
+        Growth of the trees: "best_first", "level_wise" or "oblivious".
     train_score_, validation_score_ : ndarray of shape (n_rounds,)
-        1 - NDCG, or the mean loss of a pair, after each round; the mean over groups in which there
-        is anything to order.
+        1 - NDCG, or the mean loss of a pair, after each round: the mean over the groups with rows
+        of different relevance.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of each column in what all questions took off the objective.
+        Share of each column in the decrease of the objective by all splits.
     categories_ : list of (ndarray or None)
-        Categories of each column; None if it is numeric.
+        Categories of each column; None for a numeric one.
     n_features_in_ : int
-        Columns of X in fit.
+        Number of columns of X in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if all are strings.
+        Names of the columns, if all are strings.
 
     Examples
     --------
@@ -80,9 +80,10 @@ class GradientBoostingRanker(BaseBoosting):
     >>> rng = np.random.default_rng(0)
     >>> X, query = rng.normal(size=(1000, 3)), np.repeat(np.arange(100), 10)
     >>> relevance = np.digitize(X[:, 0] + 0.3 * rng.normal(size=1000), [0, 1, 2])
-    >>> model = GradientBoostingRanker(n_estimators=20).fit(X, relevance, group=query)
-    >>> bool(model.score(X, relevance, group=query) > 0.9)
-    True
+    >>> model = GradientBoostingRanker(n_estimators=20, random_state=0)
+    >>> model = model.fit(X, relevance, group=query)
+    >>> print(f"{model.score(X, relevance, group=query):.2f}")
+    0.99
     """
 
     _parameter_constraints: dict[str, Any] = {
@@ -169,26 +170,25 @@ class GradientBoostingRanker(BaseBoosting):
         eval_set: Any = None,
         init_score: Any = None,
     ) -> GradientBoostingRanker:
-        """Boost.
+        """Fit the model.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
-            The rows. Missing values and columns of categories need no preparation.
+            The training rows. Missing values and categorical columns need no preparation.
         y : array-like of shape (n_rows,)
-            Relevance, from 0; a row of relevance r has a gain of 2^r - 1.
+            Relevance of the rows, from 0 to 60. A row of relevance r has the gain 2^r - 1.
         group : array-like of shape (n_rows,) or (n_groups,), default=None
-            The group of each row, in any order; or the sizes of groups that follow one another.
-            None: one group.
+            The group of each row, in any order; or the sizes of contiguous groups. None: one group.
         eval_set : tuple (X, y, group), default=None
-            Rows to watch instead of a part of X: early stopping looks at them.
+            Validation rows for early stopping, instead of rows of X.
         init_score : array-like of shape (n_rows,), default=None
-            Scores to start from; they are not part of the model.
+            Raw scores before the first round. They are not part of the model.
 
         Returns
         -------
         GradientBoostingRanker
-            Itself.
+            The fitted estimator.
         """
         ids = _group_ids(group, _num_samples(X))
         return super().fit(  # type: ignore[no-any-return]
@@ -214,13 +214,13 @@ class GradientBoostingRanker(BaseBoosting):
 
     def _stops_early(self, data: TrainingData) -> bool:
         n_groups = data.workers.totals.count(len(data.given.group_starts) - 1)
-        if self.early_stopping == "auto" and n_groups < _FEWEST_GROUPS:
+        if self.early_stopping == "auto" and n_groups < _MIN_GROUPS:
             return data.given.eval_set is not None
         return super()._stops_early(data)
 
     def _eval_set_parts(self, eval_set: Any) -> tuple[Any, Any, Any, list[int]]:
         if not isinstance(eval_set, tuple | list) or len(eval_set) != 3:
-            raise ValueError("eval_set: expected (X, y, group)")
+            raise ValueError("eval_set: expected a tuple (X, y, group)")
         X, y, group = eval_set
         order, starts = _contiguous(_group_ids(group, _num_samples(X)))
         if order is not None:
@@ -254,7 +254,7 @@ class GradientBoostingRanker(BaseBoosting):
         return "identity"
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Score rows: those of a group are to be ordered by falling score.
+        """Return the scores of rows; a higher score means a better rank in the group.
 
         Parameters
         ----------
@@ -269,18 +269,18 @@ class GradientBoostingRanker(BaseBoosting):
         return self._raw(X)[:, 0]
 
     def score(self, X: Any, y: Any, *, group: Any = None, k: int | None = None) -> float:
-        """Mean NDCG over the groups that have a relevant row.
+        """Return the mean NDCG over the groups that have a relevant row.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
             The rows.
         y : array-like of shape (n_rows,)
-            Relevance.
+            Relevance of the rows.
         group : array-like of shape (n_rows,) or (n_groups,), default=None
             As in `fit`.
         k : int or None, default=None
-            Places that count; None: all.
+            Number of top ranks that count; None: all.
 
         Returns
         -------
@@ -312,7 +312,7 @@ def _group_ids(group: Any, n_rows: int) -> Any:
         return np.zeros(n_rows, dtype=np.intp)
     group = np.asarray(group)
     if group.ndim != 1:
-        raise ValueError(f"group: expected one axis, got {group.ndim}")
+        raise ValueError(f"group: expected one axis, got {group.ndim} axes")
     if len(group) == n_rows:
         return np.unique(group, return_inverse=True)[1]
     sizes = group
@@ -325,8 +325,11 @@ def _group_ids(group: Any, n_rows: int) -> Any:
 
 
 def _contiguous(ids: Any) -> tuple[Any, list[int]]:
-    """Return an order in which groups are contiguous, or None if they are, and group starts."""
-    if len(ids) == 0:  # of a worker without rows
+    """Return an order in which groups are contiguous, and where they start.
+
+    The order is None if the groups are contiguous already.
+    """
+    if len(ids) == 0:  # a worker may have no rows
         return None, [0]
     order = None
     starts = _group_starts(ids)

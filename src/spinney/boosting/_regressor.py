@@ -28,154 +28,166 @@ _IN_UNITS_OF_Y = ("squared_error", "absolute_error", "huber", "quantile")
 
 
 class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
-    """Gradient boosting for numbers.
+    """Gradient boosting for regression.
 
-    Targets may have several columns: a tree then has a weight for each of them in every leaf.
-    Trees are added one after another, each fitted to first and second derivatives of the loss at
-    the predictions so far. The objective of a tree is XGBoost's: with sums G and H of the
-    derivatives over a leaf its weight is ``-G / (H + l2_regularization)``, and a question is asked
-    if it takes more than `min_split_gain` off the objective. Values are binned (at most 255 bins a
-    column), so that a question is found in one pass over histograms. The result does not depend on
-    the number of threads.
+    Each round adds a tree that is fitted to the first and second derivatives of the loss at the
+    present predictions. The objective is that of XGBoost: with the sums G and H of the derivatives
+    over a leaf, its value is ``-G / (H + l2_regularization)``. A node is split if that decreases
+    the objective by more than `min_split_gain`.
+
+    Columns are binned (at most 255 bins), so splits are found from histograms. If y has several
+    columns, each leaf has one value per column. The result does not depend on the number of
+    threads.
 
     Parameters
     ----------
     loss : str or callable, default="squared_error"
-        "squared_error"; "absolute_error", "huber" and "quantile", which outliers cannot pull (their
-        leaves are refitted by line search); "poisson", "gamma" and "tweedie" for counts and
-        amounts, with a logarithmic link; "cross_entropy" for targets that are probabilities. Or a
-        function of (targets, raw scores) that returns the gradient and the hessian of each row.
+        "squared_error". "absolute_error", "huber" and "quantile" are robust to outliers; their
+        leaves are refitted by line search. "poisson", "gamma" and "tweedie" are for counts and
+        amounts, with a logarithmic link. "cross_entropy" is for targets that are probabilities. A
+        function takes (targets, raw scores) and returns the gradient and the hessian of each row.
     alpha : float or array-like of float, default=0.9
-        Level of "quantile", or several: then `predict` returns a column for each, and columns never
-        cross: a higher level never has a lower value. For "huber" the share of rows whose error
-        from the median counts squared.
+        Level of "quantile", between 0 and 1. With several levels, `predict` returns a sorted column
+        for each, so that quantiles do not cross. For "huber": share of the rows whose distance from
+        the median has a quadratic loss.
     tweedie_power : float, default=1.5
-        Power of the variance for "tweedie", between 1 (Poisson) and 2 (gamma).
+        Power of the variance for "tweedie", above 1 (Poisson) and below 2 (gamma).
     learning_rate : float or "auto", default="auto"
-        What each tree's values are multiplied by. For what "auto" means, here and below, see Notes.
+        Factor of the leaf values of each tree. The Notes describe "auto", here and below.
     n_estimators : int or "auto", default="auto"
-        Rounds; early stopping may end sooner. "auto" leaves the number to early stopping.
+        Number of rounds; early stopping may use fewer. "auto" means early stopping within at most
+        1,000 rounds.
     growth : {"auto", "best_first", "level_wise", "oblivious"}, default="auto"
-        Which leaf is parted next: the one that gains most, or all of a level before the next; or
-        all leaves of a level get the same question.
+        Order in which leaves are split. "best_first": the leaf with the largest gain is next.
+        "level_wise": all leaves of a level are split before the next level. "oblivious": all leaves
+        of a level use the same split.
     max_leaf_nodes : int, None or "auto", default="auto"
-        Leaves of a tree at most.
+        Largest number of leaves of a tree; None: unlimited.
     max_depth : int or None, default=None
-        Questions on a path at most.
+        Largest depth of a tree; None: unlimited.
     min_samples_leaf : int or "auto", default="auto"
-        Rows of a leaf at least. Weights that are whole numbers count as repeated rows.
+        Smallest number of rows in a leaf. Integer weights count as repeated rows.
     min_hessian_leaf : float, default=1e-3
-        Sum of second derivatives of a leaf at least.
+        Smallest sum of second derivatives in a leaf.
     min_split_gain : float, default=0
-        What a question must take off the objective (γ).
+        Smallest decrease of the objective by a split (γ).
     l2_regularization : float or "auto", default="auto"
-        Penalty on squared leaf weights (λ).
+        Penalty on squared leaf values (λ).
     l1_regularization : float, default=0
-        Penalty on absolute leaf weights.
+        Penalty on absolute leaf values (α).
     subsample : float or "auto", default="auto"
-        Share of the rows that a round draws: the chance of each of them.
+        Probability with which a round draws each row, without replacement.
     sampling : {"uniform", "gradient"}, default="uniform"
-        Whether all rows are drawn alike, or those with large gradients sooner, the others counting
-        the more if they are drawn.
+        "uniform": all rows have the same probability. "gradient": the probability is proportional
+        to the size of the derivatives, and drawn rows are weighted by its inverse (minimal variance
+        sampling).
     max_features : float or "auto", default="auto"
-        Share of the columns that each node may ask about.
+        Share of the columns that are candidates for the split of a node.
     max_features_tree, max_features_level : float, default=1
-        The same for each tree and each level; a node draws from what is left.
+        Shares of the columns that are drawn for a tree, and from these for a level. Nodes draw from
+        the columns of their level.
     max_bins : int or None, default=255
-        Bins of a column at most, with about equal weights. None: every value is kept and every cut
-        looked at, which takes longer; not for oblivious trees.
+        Largest number of bins of a column, from 2 to 255; bins have about equal weights. None:
+        every distinct value is a candidate threshold, which is slower; not for oblivious trees.
     max_set_categories : int or None, default=64
-        A column of up to so many categories is parted into any two sets of them. Of one with more,
-        ordered target statistics are used: each row sees the mean target of the category's rows
-        that come before it in a random order. None: never; beyond 255 the rarest share a bin.
+        A column of at most this many categories is split into any two sets of categories. A column
+        with more categories is replaced by ordered target statistics: for each row, the mean target
+        of the earlier rows of its category in a random order. None: sets for all columns; beyond
+        255 categories, the rarest share a bin.
     categorical_features : "from_dtype", None or array-like, default="from_dtype"
-        Columns of categories; by default those that a frame says are.
+        Categorical columns: a boolean mask, indices or names. "from_dtype" uses the column types of
+        a frame; None means that no column is categorical.
     monotonic_cst : array-like of {-1, 0, 1} or dict, default=None
-        Columns that the prediction must fall (-1) or rise (1) with.
+        Columns in which the prediction must rise (1) or fall (-1), or neither (0).
     interaction_cst : {"pairwise", "no_interactions"}, list of sets, default=None
-        Columns that may meet on a path; columns in no set form one of their own.
+        Sets of columns that may be split on in the same branch. Columns in no set form another set.
     early_stopping : bool or "auto", default="auto"
-        Whether to stop when the loss on rows that are not learned from no longer falls. "auto" does
-        if `n_estimators` is "auto" (and there are 50 rows), or if fit gets an `eval_set`.
+        Whether to stop when the loss of the validation rows no longer falls. "auto" means True if
+        `fit` gets an `eval_set`, or if `n_estimators` is "auto" and there are at least 50 rows.
     scoring : str, callable or None, default=None
-        What early stopping looks at instead of the loss: a name or function of scikit-learn's, of
-        which more is better, such as "roc_auc".
+        Score that early stopping uses instead of the loss: the name of a scikit-learn scorer, such
+        as "r2", or a function like one. Larger is better.
     n_folds : int or "auto", default="auto"
-        Folds for early stopping: each is watched by a booster that learns from the other folds,
-        they all stop after the same round, and the model is their mean. 1: one booster, which
-        watches `validation_fraction` of the rows.
+        Number of folds of early stopping. Each fold has a booster that is trained on the other
+        folds and validated on this one. All boosters stop after the same round, and the model is
+        their average. 1: one booster, validated on `validation_fraction` of the rows.
     validation_fraction : float, int or None, default=0.1
-        Rows to watch if there are no folds; None watches the training loss.
+        Share or number of validation rows if there are no folds. None: early stopping uses the
+        training loss.
     n_iter_no_change : int or "auto", default="auto"
-        Rounds without a better score before it stops. The model keeps those up to the best.
+        Training stops after this many rounds without improvement. The model keeps the rounds up to
+        the best one.
     tol : float, default=1e-7
-        What counts as better, as a part of the loss after the first round.
+        Smallest improvement, relative to the loss after the first round.
     warm_start : bool, default=False
-        Whether fit goes on from the earlier one.
+        Whether `fit` adds rounds to the previous fit.
     random_state : int, RandomState instance or None, default=None
-        For the split and for drawing rows and columns.
+        Seed of the validation split and of the draws of rows and columns.
     n_jobs : int or None, default=None
-        Threads; they do not change the result.
+        Number of threads; it does not change the result. None: see `spinney.set_num_threads`.
     verbose : int, default=0
-        Whether to show a bar.
+        Whether to show a progress bar.
     callbacks : callable or list of callable, default=None
-        Called now and then with (rounds done, rounds in all) or, if it takes three arguments, with
-        the latest loss as the third; if it returns True, boosting ends.
+        Called at intervals with (rounds done, total rounds) or, if it accepts three arguments, also
+        with the last loss. Training stops if it returns True.
 
     Attributes
     ----------
     n_estimators_ : int
-        Rounds that the model has.
+        Number of rounds of the model.
     growth_ : str
-        How its trees grew.
+        Growth of the trees: "best_first", "level_wise" or "oblivious".
     train_score_ : ndarray of shape (n_rounds,)
-        Mean loss of the training rows after each round.
+        Mean loss of the training rows after each round. With `scoring` and without validation rows,
+        their score.
     validation_score_ : ndarray of shape (n_rounds,)
-        Mean loss of the watched rows, if there were any; with `scoring` their score. (Without such
-        rows `train_score_` has the score.)
-    init_raw_ : ndarray of shape (1,)
-        Raw score before the first round.
+        Mean loss of the validation rows after each round; with `scoring`, their score. Empty
+        without validation rows.
+    init_raw_ : ndarray of shape (1,), (n_outputs,) or (n_levels,)
+        Raw scores before the first round.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of each column in what all questions took off the objective.
+        Share of each column in the decrease of the objective by all splits.
     categories_ : list of (ndarray or None)
-        Categories of each column; None if it is numeric.
+        Categories of each column; None for a numeric one.
     n_features_in_ : int
-        Columns of X in fit.
+        Number of columns of X in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if all are strings.
+        Names of the columns, if all are strings.
 
     Notes
     -----
-    What "auto" stands for was chosen over many tables (`benchmarks/defaults.py`). With
-    `n_estimators` given, the others are plain: learning rate 0.1, trees of at most 31 leaves grown
-    best first, at least 20 rows a leaf, λ = 1, all rows and columns, one booster.
+    The values of "auto" were chosen on many tables (`benchmarks/defaults.py`). If `n_estimators` is
+    a number, they are: learning rate 0.1, best-first trees of at most 31 leaves, at least 20 rows
+    in a leaf, λ = 1, all rows and columns, one booster.
 
-    With `n_estimators="auto"` early stopping finds the number of rounds (at most 1,000, at a
-    learning rate of 0.05), in folds: eight, or as many as 60,000 divided by rows and scores. Two
-    kinds of trees are tried, of √n/2 leaves (8 to 31) grown best first and oblivious ones of √n
-    leaves (16 to 64; not with monotone constraints or an L1 penalty), and the one with the lower
-    loss on rows left out is kept. λ is 3, each round
-    draws 80 % of the rows (below 3,000 rows 70 %) and each question of the former 70 % of the
-    columns (50 % of both kinds below 3,000 rows). With one fold there is one booster, grown best
-    first, that watches `validation_fraction` of the rows. Below 3,000 rows, a table of more than
-    2,000 columns gets at most 64 bins a column, and each split looks at 25 % of the columns.
+    With ``n_estimators="auto"``, the learning rate is 0.05, λ is 3, and early stopping waits for 50
+    rounds. It uses 8 folds, or 60,000 / (rows · scores) folds if that is less. Two kinds of trees
+    are trained, and the kind with the lower validation loss is kept: best-first trees of √n/2
+    leaves (8 to 31) and oblivious trees of √n leaves (16 to 64). Oblivious trees are not tried with
+    monotonic constraints, an L1 penalty, several outputs or ``max_bins=None``.
 
-    Sample weights count rows: the bin edges are quantiles of the weighted rows, of a sample of
-    200,000 if there are more. Whole weights are repeated rows, to the last bit: ``fit(X, y, w)``
-    predicts what ``fit(np.repeat(X, w, axis=0), np.repeat(y, w))`` does, if the weights sum to at
-    most 200,000, `n_estimators` is a number, no rows are drawn (``subsample=1``, no early
-    stopping), and no column has more than `max_set_categories` categories. Beyond 200,000 the two
-    models may differ. Rows of weight zero are left out.
+    Each round then draws 80 % of the rows, and each split of a best-first tree 70 % of the columns.
+    Below 3,000 rows, these shares are 70 % and, for both kinds, 50 %; a table with more than 2,000
+    columns gets at most 64 bins per column, and 25 % of the columns per split. With one fold, there
+    is one booster of best-first trees, validated on `validation_fraction` of the rows. Below 50
+    rows, there is no early stopping.
+
+    Sample weights count rows: bin edges are quantiles of the weighted rows, or of a sample of
+    200,000 of them. Integer weights equal repeated rows to the last bit: ``fit(X, y, w)`` gives the
+    predictions of ``fit(np.repeat(X, w, axis=0), np.repeat(y, w))``. This requires that the weights
+    sum to at most 200,000, `n_estimators` is a number, all rows are used (``subsample=1``, no early
+    stopping), and no column has more than `max_set_categories` categories. Beyond 200,000, the two
+    models may differ. Rows of weight zero are ignored.
 
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from spinney.ensemble import GradientBoostingRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = GradientBoostingRegressor(learning_rate=0.05, max_leaf_nodes=4)
+    >>> model = GradientBoostingRegressor(learning_rate=0.05, max_leaf_nodes=4, random_state=0)
     >>> model = model.fit(X[:300], y[:300])
-    >>> bool(model.score(X[300:], y[300:]) > 0.4)
-    True
+    >>> print(f"{model.score(X[300:], y[300:]):.2f}")
+    0.48
     """
 
     _parameter_constraints: dict[str, Any] = {
@@ -289,7 +301,7 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
             y = column_or_1d(y, warn=True)
         elif self.loss in ("absolute_error", "huber", "quantile"):
             raise ValueError(f"loss={self.loss!r}: expected one output, got {y.shape[1]}")
-        # Derivatives are float32: beyond these sizes they would be infinite, or all zero.
+        # Derivatives are float32. Beyond these limits they would be infinite, or all zero.
         low, high = workers.totals.extremes(y)  # of each output
         largest, spread = np.maximum(np.abs(low), np.abs(high)).max(), high.max() - low.min()
         if largest > 1e30 or (0 < spread < 1e-30 and self.loss in _IN_UNITS_OF_Y):
@@ -330,7 +342,8 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
         self, targets: Any, weights: Any, loss: Loss, workers: Workers
     ) -> NDArray[np.float64]:
         if callable(self.loss):
-            find = getattr(self.loss, "fit_intercept_only", None)  # scikit-learn's losses have it
+            # Loss objects of scikit-learn have this method.
+            find = getattr(self.loss, "fit_intercept_only", None)
             start = 0.0 if find is None else float(find(targets, weights))
             return np.full(loss.n_scores, start)
         if self.loss in ("absolute_error", "huber"):
@@ -362,7 +375,7 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
         return "probability" if self.loss == "cross_entropy" else "identity"
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict numbers.
+        """Predict the targets.
 
         Parameters
         ----------
@@ -371,8 +384,8 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
 
         Returns
         -------
-        ndarray of shape (n_rows,), or (n_rows, n_outputs) of several outputs or quantiles
-            The predictions; with a loss of one's own the raw scores.
+        ndarray of shape (n_rows,), (n_rows, n_outputs) or (n_rows, n_levels)
+            The predictions; raw scores if `loss` is a function.
         """
         raw = self._raw(X)
         return self._model.numbers(raw)
@@ -386,17 +399,17 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
             source, np.asarray(truth), predicted, scale, weights, bool(self._model.levels)
         )
 
-    def _learn_groups(self, held: HeldOut, table: Table | None) -> HeldOut:
+    def _add_categories(self, held: HeldOut, table: Table | None) -> HeldOut:
         self._group_scale: GroupScale | None = None
         if table is None or held.quantiles or held.predicted.ndim > 1:
             return held
         errors = np.abs(held.truth - held.predicted)
         sizes = errors if held.scale is None else errors / held.scale
-        learned = learn_group_scale(table, self._model.schema, sizes)
-        if learned is None:
+        fitted = learn_group_scale(table, self._model.schema, sizes)
+        if fitted is None:
             return held
-        self._group_scale, own = learned
-        return replace(held, scale=own if held.scale is None else own * held.scale)
+        self._group_scale, factors = fitted
+        return replace(held, scale=factors if held.scale is None else factors * held.scale)
 
     def _predict_with_scale(self, X: Any) -> tuple[Any, Any]:
         predicted, scale = self._with_error_scale(self._raw(X))
@@ -416,7 +429,7 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
             return np.column_stack([predicted.min(axis=1), predicted.max(axis=1)]), None
         if self.loss not in LOG_LINK:
             return predicted, None
-        # The variance of counts and amounts grows with their mean, by the power of the loss.
+        # The variance of counts and amounts is a power of their mean: 1 for poisson, 2 for gamma.
         power = {"poisson": 1.0, "gamma": 2.0}.get(self.loss, float(self.tweedie_power))
         return predicted, np.maximum(predicted, np.finfo(np.float64).tiny) ** (power / 2)
 
@@ -426,7 +439,7 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
         return np.clip(ends, 0.0, 1.0) if self.loss == "cross_entropy" else ends
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Coefficient of determination; of several quantiles the mean D² of the pinball loss.
+        """Return R², or for several quantiles the mean D² of the pinball loss.
 
         Parameters
         ----------
@@ -440,7 +453,7 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
         Returns
         -------
         float
-            1 for perfect predictions, 0 for those of a constant.
+            1 for perfect predictions, 0 for the best constant.
         """
         levels = vars(self)["_model"].levels if "_model" in vars(self) else ()
         if not levels:
@@ -456,7 +469,7 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
         )
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """Predict after each round.
+        """Predict the targets after each round.
 
         Parameters
         ----------
@@ -466,7 +479,7 @@ class GradientBoostingRegressor(IntervalMixin, RegressorMixin, BaseBoosting):
         Yields
         ------
         ndarray of shape (n_rows,)
-            Predictions of the first 1, 2, … rounds.
+            Predictions after 1, 2, … rounds.
         """
         for raw in self._staged_raw(X):
             yield self._model.numbers(raw)

@@ -1,6 +1,6 @@
-"""Values of parameters that are "auto", by the size of the data.
+"""Values of the parameters that are "auto", by the size of the data.
 
-The rules were chosen by `benchmarks/defaults.py`, over many tables at once.
+The values were chosen by `benchmarks/defaults.py`, on many tables.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _PLAIN: dict[str, Any] = {
 }
 _FEW_ROWS = 50  # with fewer rows, none is held out for validation
 _SMALL_TABLE = 3000  # with fewer rows, randomness of the trees helps
-# For small tables with more columns than this, bins take most of the time; fewer bins suffice.
+# In small tables with more columns than this, bins take most of the time, and fewer suffice.
 _MANY_COLUMNS = 2000
 _BINS_OF_MANY_COLUMNS = 64
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of a fit without "auto"; each has the meaning of the estimator's parameter.
+    """Parameters of a fit without "auto".
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def resolve_settings(
     n_columns: int = 1,
     oblivious: bool = True,
 ) -> list[Settings]:
-    """Replace "auto" by values.
+    """Return settings in which values replace "auto".
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def resolve_settings(
     n_estimators : int or "auto"
         Number of rounds.
     n_rows : float
-        Number of training rows; weights that are whole numbers count as repeated rows.
+        Number of training rows; integer weights count as repeated rows.
     n_scores : int
         Number of raw scores of a row.
     n_columns : int, default=1
@@ -89,7 +89,8 @@ def resolve_settings(
     Returns
     -------
     list of Settings
-        All parameters. If there are several settings, the validation loss has to decide.
+        The settings to try. If there are several, the fit keeps those with the lowest validation
+        loss.
     """
     given = {name: getattr(estimator, name) for name in _PLAIN if name != "n_estimators"}
     given |= {"n_estimators": n_estimators, "max_bins": estimator.max_bins}
@@ -109,7 +110,7 @@ def resolve_settings(
     if wide and given["max_bins"] is not None:
         given["max_bins"] = min(given["max_bins"], _BINS_OF_MANY_COLUMNS)
     return [
-        _complete(given | {"growth": growth}, _open_ended(growth, n_rows, wide))
+        _complete(given | {"growth": growth}, _stopping_defaults(growth, n_rows, wide))
         for growth in growths
     ]
 
@@ -122,21 +123,21 @@ def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def _open_ended(growth: str, n_rows: float, wide: bool) -> dict[str, Any]:
-    """Return defaults for a model whose number of rounds is found by early stopping.
+def _stopping_defaults(growth: str, n_rows: float, wide: bool) -> dict[str, Any]:
+    """Return defaults for a model with early stopping.
 
-    Small tables need small trees with more randomness: their mean has a smaller variance.
+    Small tables need small trees with more randomness: the mean of such trees varies less.
     """
     oblivious = growth == "oblivious"
-    few = n_rows < _SMALL_TABLE
+    small = n_rows < _SMALL_TABLE
     root = np.sqrt(n_rows)
     return {
         "learning_rate": 0.05,
         "n_estimators": 1000,
         "max_leaf_nodes": int(np.clip(root, 16, 64) if oblivious else np.clip(root / 2, 8, 31)),
-        "min_samples_leaf": 1 if oblivious else 2 if few else 5,
+        "min_samples_leaf": 1 if oblivious else 2 if small else 5,
         "l2_regularization": 3.0,
-        "subsample": 0.7 if few else 0.8,
-        "max_features": 0.25 if wide else 0.5 if few else 1.0 if oblivious else 0.7,
+        "subsample": 0.7 if small else 0.8,
+        "max_features": 0.25 if wide else 0.5 if small else 1.0 if oblivious else 0.7,
         "n_iter_no_change": 50,
     }

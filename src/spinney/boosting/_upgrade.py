@@ -15,7 +15,10 @@ _OBSOLETE = ("_n_before", "_n_groups", "_group_starts")
 
 
 def upgrade_booster(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of version 2; an estimator that is not fitted has the same ones."""
+    """Return the attributes of version 2.
+
+    Estimators that are not fitted have the same attributes in both versions.
+    """
     state = {name: value for name, value in state.items() if name not in _OBSOLETE}
     if "_store" not in state:
         return state

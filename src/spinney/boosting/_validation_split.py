@@ -28,8 +28,8 @@ def split_rows(
 ) -> list[Fold]:
     """Split rows into training and validation rows, once or in folds.
 
-    The split depends on the seed and the numbers of the rows in the whole table, so all workers
-    together split their rows as one worker with all rows does.
+    The split depends on the seed and on the row numbers in the whole table. Several workers
+    therefore split their rows as one worker with all rows does.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ def split_rows(
     seed : int
         Seed of the random order.
     totals : Totals or None
-        All-reduces; None: all rows are here.
+        All-reduces; None: this worker has all rows.
     as_sklearn : bool
-        Whether to draw the same rows as scikit-learn, which needs all rows here.
+        Whether to draw the same rows as scikit-learn; this worker must have all rows.
 
     Returns
     -------
@@ -82,7 +82,8 @@ def split_rows(
         return [Fold(np.sort(train), np.sort(validation))]
     units = "rows"
     unit_of_row: Any = slice(None)
-    if groups is not None:  # the number of a group is that of its first row
+    if groups is not None:
+        # Groups are split instead of rows. The number of a group is that of its first row.
         units, classes = "groups", None
         _, first, unit_of_row = np.unique(groups, return_index=True, return_inverse=True)
         numbers = numbers[first]
@@ -93,33 +94,34 @@ def split_rows(
     classes = np.zeros(len(keys), np.intp) if classes is None else classes
     if n_folds > 1:
         fold, n_folds = _fold_numbers(keys, classes, n_folds, totals)
-    else:  # only the first fold is a validation set
+    else:  # block 0 is the validation set
         fold = _draw(keys, classes, fraction, totals, units)
     fold = fold[unit_of_row]
     return [Fold(rows[fold != k], rows[fold == k]) for k in range(n_folds)]
 
 
 def _fold_numbers(keys: Any, classes: Any, n_folds: int, totals: Totals) -> tuple[Any, int]:
-    """Assign each row to a fold, and return how many folds there are: no more than rows.
+    """Return the fold of each row, and the number of folds.
 
-    Folds differ by one row at most, in all and in each class. In each class the rows with the
-    smallest keys go to the first fold, the next ones to the second, and so on.
+    There are at most as many folds as rows. Their sizes differ by at most one row, in total and in
+    each class. In each class, the rows with the smallest keys are in the first fold, the next ones
+    in the second, and so on.
     """
     counts = _class_counts(classes, totals)
     n = int(counts.sum())
     n_folds = min(n_folds, n)
     if n_folds < 2:
         raise ValueError(f"n_folds: expected at least 2 rows to split into folds, got {n}")
-    # Rows in the order of their classes are dealt to the folds in turn: of the first `end` rows
-    # the fold k has ceil((end - k) / n_folds).
+    # Assign the rows, sorted by class, to the folds round-robin. Fold k then has
+    # ceil((end - k) / n_folds) of the first `end` rows.
     ends = np.cumsum(counts)[:, np.newaxis]
-    dealt = -((np.arange(n_folds) - ends) // n_folds)
-    sizes = np.diff(dealt, axis=0, prepend=0)
+    assigned = -((np.arange(n_folds) - ends) // n_folds)
+    sizes = np.diff(assigned, axis=0, prepend=0)
     return _blocks(keys, classes, sizes, totals), n_folds
 
 
 def _draw(keys: Any, classes: Any, fraction: float | int, totals: Totals, units: str) -> Any:
-    """Assign rows (or groups) with the smallest keys of each class to block 0."""
+    """Return the block of each row: 0 for the smallest keys of each class, else 1."""
     counts = _class_counts(classes, totals)
     n = int(counts.sum())
     wanted = fraction if isinstance(fraction, int) else int(np.ceil(fraction * n))
@@ -130,7 +132,7 @@ def _draw(keys: Any, classes: Any, fraction: float | int, totals: Totals, units:
         )
     shares = wanted * counts / n
     sizes = np.floor(shares).astype(np.int64)
-    # The rest after rounding goes to the classes with the largest remainders.
+    # Rounding down leaves some rows over; the classes with the largest remainders get them.
     first = np.argsort(sizes - shares, kind="stable")
     sizes[first[: wanted - int(sizes.sum())]] += 1
     return _blocks(keys, classes, np.stack([sizes, counts - sizes], axis=1), totals)
@@ -142,16 +144,16 @@ def _class_counts(classes: Any, totals: Totals) -> Any:
 
 
 def _blocks(keys: Any, classes: Any, sizes: Any, totals: Totals) -> Any:
-    """Cut the rows of each class, in the order of their keys, into blocks of these sizes.
+    """Split the rows of each class, sorted by key, into blocks of given sizes.
 
     Parameters
     ----------
     keys : ndarray of uint64
-        Different for all rows of all workers.
+        Keys, distinct over the rows of all workers.
     classes : ndarray of int
         Class of each row.
     sizes : ndarray of shape (n_classes, n_blocks)
-        Numbers of rows, of all workers.
+        Numbers of rows over all workers.
 
     Returns
     -------
@@ -174,5 +176,5 @@ def _split_by_time(rows: Any, time: Any, fraction: float | int) -> Fold:
     first = time[order[max(1, len(rows) - wanted)]]
     is_validation = time >= first
     if is_validation.all():
-        raise ValueError("time: expected at least two different values")
+        raise ValueError("time: expected at least two distinct values, got one")
     return Fold(rows[~is_validation], rows[is_validation])

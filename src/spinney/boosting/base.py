@@ -1,4 +1,4 @@
-"""The common fit of all boosters."""
+"""The fit that all boosters share."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from spinney.conformal.mixins import HeldOut
 from spinney.data.sample_weights import scale_extreme
 from spinney.data.table import Schema, Table, fit_table, read_table
 from spinney.data.warm_start import check_same_classes, check_same_columns, check_same_outputs
-from spinney.distributed.agreement import agree_on_columns, narrow_targets, read_part
+from spinney.distributed.agreement import agree_on_columns, narrow_targets, read_own_rows
 from spinney.distributed.workers import LOCAL, NO_CHECKPOINTS, Checkpoints, Workers
 from spinney.models.boosted_trees import BoostedTrees
 from spinney.models.forest_store import ForestStore
@@ -112,32 +112,40 @@ class BaseBoosting(BoostedModel):
         groups: Any = None,
         time: Any = None,
     ) -> Any:
-        """Boost.
+        """Fit the model.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
-            The rows. Missing values and columns of categories need no preparation.
+            The training rows. Missing values and categorical columns need no preparation.
         y : array-like of shape (n_rows,), or (n_rows, n_outputs) for a regressor
             The targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows. Whole numbers are repeated rows; see the Notes of the class.
+            Weights of the rows. Integers count as repeated rows; see the Notes of the class.
         eval_set : tuple (X, y) or (X, y, sample_weight), default=None
-            Rows to watch instead of a part of X: early stopping looks at them.
+            Validation rows for early stopping, instead of rows of X.
         init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
-            Raw scores to start from instead of a constant. They are not part of the model: add
-            those of new rows to `decision_function` or the raw prediction yourself.
+            Raw scores before the first round, instead of a constant. They are not part of the
+            model: the caller adds those of new rows to the raw scores.
         groups : array-like of shape (n_rows,), default=None
-            Rows of a group are not divided between those to learn from and those to watch.
+            Groups of rows: all rows of a group are training rows, or all are validation rows.
         time : array-like of shape (n_rows,), default=None
-            The latest rows are watched, and all that is learned from lies before them.
+            Times of the rows: the latest rows are the validation rows.
 
         Returns
         -------
         estimator
-            Itself.
+            The fitted estimator.
         """
-        given = FitInput(X, y, sample_weight, eval_set, init_score, groups, time)
+        given = FitInput(
+            X,
+            y,
+            sample_weight=sample_weight,
+            eval_set=eval_set,
+            init_score=init_score,
+            groups=groups,
+            time=time,
+        )
         with all_or_nothing(self):
             return self._fit(drop_zero_weights(given))
 
@@ -147,21 +155,21 @@ class BaseBoosting(BoostedModel):
         workers: Workers = LOCAL,
         checkpoints: Checkpoints = NO_CHECKPOINTS,
     ) -> Any:
-        """Fit to rows of positive weight, together with the other workers."""
+        """Fit the model to rows of positive weight, together with the other workers."""
         before = self._model_to_continue()
         if before is None:
             self.train_score_ = self.validation_score_ = np.empty(0)
         data = self._read(given, before, workers)
         plan = self._plan(data, before, checkpoints)
-        # Memory is freed before bins are made: baselines need a copy of the targets.
+        # Baselines need a copy of the targets; its memory is free again before bins are created.
         baselines = find_baselines(self, plan)
         self._model = self._model_without_rounds(plan, baselines)
         self._continuation = Continuation(plan.seed, plan.loss)
-        if workers.share_rows and not given.group_starts and not self._has_own_loss():
+        if workers.share_rows and not given.group_starts and not self._has_custom_loss():
             plan = replace(plan, data=replace(data, targets=narrow_targets(data.targets)))
         del data, given
         best = self._train(plan, baselines)
-        self._keep(best, plan)
+        self._set_results(best, plan)
         # init_score is not part of the model, and a continued fit may have trained on any row.
         self._held_out: HeldOut | None = None
         if plan.stops and before is None and plan.data.given.init_score is None:
@@ -188,7 +196,7 @@ class BaseBoosting(BoostedModel):
         self.growth_ = "best_first"
 
     def replace_model(self, model: BoostedTrees) -> None:
-        """Replace the fitted model; scores of training rows that were stored become invalid."""
+        """Replace the fitted model, and drop stored scores of training rows."""
         super().replace_model(model)
         self._continuation = replace(self._continuation, last_scores=None)
 
@@ -203,9 +211,9 @@ class BaseBoosting(BoostedModel):
         return self._model if self.warm_start and "_model" in vars(self) else None
 
     def _read(self, given: FitInput, before: BoostedTrees | None, workers: Workers) -> TrainingData:
-        """Read columns, targets and weights; check them against the model that is continued."""
+        """Read columns, targets and weights; compare them with a continued model."""
         known_classes = vars(self).get("classes_")
-        table, schema = self._learn_table(given.X, given.y, workers)
+        table, schema = self._read_training_table(given.X, given.y, workers)
         n_rows = table.n_rows
         n_rows_of_all = workers.totals.count(n_rows)
         if n_rows_of_all >= _MOST_ROWS:
@@ -239,10 +247,10 @@ class BaseBoosting(BoostedModel):
         n_rounds_before = 0 if before is None else before.n_rounds
         n_more = candidates[0].n_estimators - n_rounds_before
         if n_more < 0:
-            wanted, so_far = self._names_of_rounds
+            parameter, attribute = self._round_names
             raise ValueError(
-                f"{wanted}={candidates[0].n_estimators} must be larger than or equal to "
-                f"{so_far}={n_rounds_before} when warm_start==True"
+                f"{parameter}={candidates[0].n_estimators} must be larger than or equal to "
+                f"{attribute}={n_rounds_before} when warm_start==True"
             )
         stops = self._stops_early(data)
         folds = self._split(data, candidates[0].n_folds, seed) if stops else [Fold()]
@@ -266,23 +274,25 @@ class BaseBoosting(BoostedModel):
         )
 
     def _resolve_settings(self, data: TrainingData) -> list[Settings]:
-        """Replace "auto" by values; several settings mean that validation rows decide."""
+        """Return settings without "auto"; the validation rows decide between several ones."""
         totals = data.workers.totals
         n_rows: Any = data.n_rows_of_all
         if data.weights is not None:
-            counts = (data.weights == np.floor(data.weights)) & (data.weights < 2**31)
-            if not totals.any(not counts.all()):
+            is_integer = (data.weights == np.floor(data.weights)) & (data.weights < 2**31)
+            if not totals.any(not is_integer.all()):
                 n_rows = totals.count(data.weights.sum())
         n_scores = 1 if data.targets.ndim == 1 else data.targets.shape[1]
         if is_classifier(self) and self.n_classes_ > 2:
             n_scores = self.n_classes_
         if self.warm_start and self.n_folds not in (1, "auto"):
-            raise ValueError("warm_start continues one model; expected n_folds=1")
-        # With constraints, oblivious trees are slow: each cut is evaluated node by node.
+            raise ValueError(
+                f"n_folds must be 1 or 'auto' with warm_start=True; got {self.n_folds}"
+            )
+        # With constraints, oblivious trees are slow: each threshold is evaluated for each node.
         unconstrained = self.monotonic_cst is None and self.l1_regularization == 0
         return resolve_settings(
             self,
-            self._n_wanted(),
+            self._requested_rounds(),
             n_rows=n_rows,
             n_scores=n_scores,
             n_columns=self.n_features_in_,
@@ -331,8 +341,8 @@ class BaseBoosting(BoostedModel):
         )
 
     def _train(self, plan: FitPlan, baselines: list[Any]) -> Trial:
-        """Train the boosters of all candidates; return those with the smallest loss."""
-        hook = self._hook_of_all(progress_hook(self, scored=True), plan.data.workers)
+        """Train the boosters of all candidates; return the trial with the smallest loss."""
+        hook = self._shared_hook(progress_hook(self, scored=True), plan.data.workers)
         targets = self._targets_of_statistics(plan.data.targets)
         bins = make_bins(plan, plan.candidates[0].max_bins, self.max_set_categories, targets)
         trials = []
@@ -344,8 +354,8 @@ class BaseBoosting(BoostedModel):
             trials.append(train_trial(trial, plan, number, hook))
         return min(trials, key=lambda trial: trial.loss)
 
-    def _hook_of_all(self, hook: Any, workers: Workers) -> Any:
-        """Stop all workers where the hook of any worker stops the fit."""
+    def _shared_hook(self, hook: Any, workers: Workers) -> Any:
+        """Return a hook that stops the fit at all workers if one of their hooks does."""
         if not workers.share_rows or not workers.totals.any(hook is not None):
             return hook
 
@@ -354,7 +364,7 @@ class BaseBoosting(BoostedModel):
 
         return stops
 
-    def _keep(self, trial: Trial, plan: FitPlan) -> None:
+    def _set_results(self, trial: Trial, plan: FitPlan) -> None:
         """Set the model and the scores of each round from the best trial."""
         boosters = trial.boosters
         n_rounds, end = trial.best()
@@ -383,7 +393,7 @@ class BaseBoosting(BoostedModel):
             self._continuation = replace(self._continuation, last_scores=scores)
 
     def _predict_held_out(self, trial: Trial, plan: FitPlan) -> HeldOut | None:
-        """Return predictions of each booster for its validation rows, of all workers."""
+        """Return out-of-fold predictions of the validation rows of all workers."""
         if not self._supports_conformal():
             return None
         data = plan.data
@@ -393,11 +403,11 @@ class BaseBoosting(BoostedModel):
             found = predict_eval_set(self, X, truth, weights, data.workers)
             weights = None if found.weights is None else scale_extreme(found.weights)[0]
             held = self._as_held_out("rows of eval_set", found.truth, found.raw, weights)
-            return self._learn_groups(held, None)
+            return self._add_categories(held, None)
         if trial.boosters[0].fold.validation_rows is None:
             return None
         weights = None
-        if data.given.sample_weight is not None:  # one number is the weight of all rows
+        if data.given.sample_weight is not None:  # a single number is the weight of all rows
             given = np.asarray(data.given.sample_weight, dtype=float)
             weights = np.broadcast_to(given, data.n_rows)
         found = predict_folds(self._model, trial.boosters, data, weights, plan.n_threads)
@@ -405,13 +415,13 @@ class BaseBoosting(BoostedModel):
         source = "rows of early stopping's folds" if several else "validation rows"
         weights = None if found.weights is None else scale_extreme(found.weights)[0]
         held = self._as_held_out(source, found.truth, found.raw, weights)
-        return self._learn_groups(replace(held, rows=found.numbers), found.table)
+        return self._add_categories(replace(held, rows=found.numbers), found.table)
 
-    # ------------------------------------------------------------------ what a loss needs
+    # ------------------------------------------------------------------ targets and loss
 
     @abstractmethod
     def _encode_targets(self, y: Any, labels: Any, workers: Workers) -> NDArray[np.float64]:
-        """Return targets as numbers, (n_rows,); `labels` are those of rows of weight zero."""
+        """Return targets as numbers; `labels` are those of dropped rows."""
 
     @abstractmethod
     def _make_loss(self, targets: Any, weights: Any, workers: Workers) -> Loss:
@@ -419,7 +429,7 @@ class BaseBoosting(BoostedModel):
 
     @abstractmethod
     def _link(self, loss: Loss) -> str:
-        """Return how predictions follow from raw scores; see `BoostedTrees`."""
+        """Return the name of the link from raw scores to predictions; see `BoostedTrees`."""
 
     @abstractmethod
     def _find_baseline(
@@ -435,41 +445,41 @@ class BaseBoosting(BoostedModel):
         """Return the columns that target statistics average, (n_rows, n_targets)."""
         return targets if targets.ndim == 2 else targets[:, np.newaxis]
 
-    def _has_own_loss(self) -> bool:
+    def _has_custom_loss(self) -> bool:
         return callable(getattr(self, "loss", None))
 
-    # ------------------------------------------------------------------ what subclasses change
+    # ------------------------------------------------------------------ hooks for subclasses
 
     _splits_as_sklearn = False  # whether early stopping draws the validation rows of scikit-learn
-    _names_of_rounds = ("n_estimators", "n_estimators_")
+    _round_names = ("n_estimators", "n_estimators_")  # parameter and attribute of the rounds
     scoring: Any = None
 
-    def _n_wanted(self) -> Any:
+    def _requested_rounds(self) -> Any:
         return self.n_estimators
 
     def _draw_seed(self, stream: Any) -> int:
         return int(stream.randint(np.iinfo(np.int32).max))
 
-    def _learn_table(self, X: Any, y: Any, workers: Workers) -> tuple[Any, Schema]:
+    def _read_training_table(self, X: Any, y: Any, workers: Workers) -> tuple[Any, Schema]:
         if workers.share_rows:
             return agree_on_columns(self, X, workers.totals, self.categorical_features)
         return fit_table(self, X, y, categorical_features=self.categorical_features)
 
     def _read_other_table(self, X: Any, schema: Schema, workers: Workers) -> Table:
-        read = read_part if workers.share_rows else read_table
+        read = read_own_rows if workers.share_rows else read_table
         return read(self, X, schema)
 
     def _eval_set_parts(self, eval_set: Any) -> tuple[Any, Any, Any, list[int]]:
         """Return rows, targets and weights of eval_set, and where its groups start."""
         if not isinstance(eval_set, tuple | list) or len(eval_set) not in (2, 3):
-            raise ValueError("eval_set: expected (X, y) or (X, y, sample_weight)")
+            raise ValueError("eval_set: expected a tuple (X, y) or (X, y, sample_weight)")
         return eval_set[0], eval_set[1], eval_set[2] if len(eval_set) == 3 else None, []
 
     def _row_weights(self, sample_weight: Any, targets: Any, n_rows: int, workers: Workers) -> Any:
         """Return the checked weights of the rows, or None."""
         if sample_weight is None:
             return None
-        if n_rows == 0:  # of a worker without rows
+        if n_rows == 0:  # a worker may have no rows
             return np.empty(0)
         return _check_sample_weight(
             sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
@@ -478,7 +488,9 @@ class BaseBoosting(BoostedModel):
     def _stops_early(self, data: TrainingData) -> bool:
         has_eval_set = data.given.eval_set is not None
         if self.early_stopping == "auto":
-            return has_eval_set or (isinstance(self._n_wanted(), str) and data.n_rows_of_all >= 50)
+            return has_eval_set or (
+                isinstance(self._requested_rounds(), str) and data.n_rows_of_all >= 50
+            )
         return bool(self.early_stopping)
 
     def _find_best(self, settings: Settings, losses: Any, n_before: int) -> tuple[int, int | None]:
@@ -497,12 +509,12 @@ class BaseBoosting(BoostedModel):
         """Return predictions from raw scores of held-out rows."""
         raise NotImplementedError
 
-    def _learn_groups(self, held: HeldOut, table: Table | None) -> HeldOut:
-        """Add what depends on the categories of the held-out rows."""
+    def _add_categories(self, held: HeldOut, table: Table | None) -> HeldOut:
+        """Return held-out rows with the data that depend on their categories."""
         return held
 
     def _why_none(self) -> str:
-        return " (early stopping holds some out: early_stopping=True)"
+        return " (early_stopping=True holds rows out)"
 
     def _new_store(self, plan: FitPlan) -> ForestStore:
         n_values = plan.loss.n_scores if plan.loss.n_targets > 1 else 1

@@ -42,14 +42,14 @@ def fit_partition(
         The rows of this worker. `y` may be a function that returns the targets, so that they need
         not stay in memory. `sample_weight` and `eval_set` are given by all workers or by none.
     workers : Workers
-        The other workers, the numbers of the rows in the whole table, and the common seed. Tables
-        of more than 200,000 rows get the same bins as on one worker only if the rows are in the
-        order of the workers' ranks.
+        The other workers, the row numbers in the whole table, and the common seed. Tables of more
+        than 200,000 rows get the same bins as on one worker only if the rows are in the order of
+        the workers' ranks.
     group : array or None
         For a ranker, as in its `fit`; the rows of a group are contiguous, at one worker.
     checkpoints : Checkpoints
-        Trees of an interrupted fit, and a callback after each round. There is a booster for each
-        fold of early stopping and for each kind of trees that is tried; otherwise there is one.
+        Trees of an interrupted fit, and a callback after each round. With folds, there is one
+        booster for each fold and each kind of trees; otherwise there is one booster.
 
     Returns
     -------
@@ -73,15 +73,15 @@ def fit_partition(
 
 
 def model_from_trees(estimator: Any, stores: list[ForestStore]) -> None:
-    """Give an estimator the model of an interrupted fit.
+    """Set the model of an interrupted fit on an estimator.
 
     Parameters
     ----------
     estimator : BaseBoosting
         An estimator with the attributes that a fit has set so far.
     stores : list of ForestStore
-        The trees of each booster so far. The model is the mean of the first ones, one for each
-        fold. If there are several, a continued fit needs all of them, so they are kept.
+        The trees of each booster so far. The model is the mean of the first boosters, one for each
+        fold. If there are several stores, a continued fit needs all of them, so they are kept.
     """
     before: BoostedTrees = estimator._model
     folds = stores[: before.n_boosters]
@@ -97,9 +97,9 @@ def model_from_trees(estimator: Any, stores: list[ForestStore]) -> None:
 
 
 def trees_of_boosters(estimator: Any) -> list[ForestStore] | None:
-    """Return the trees of each booster of a model, or None if they are not known.
+    """Return the trees of each booster of a model, or None if they are not available.
 
-    A model that is the mean of several boosters, and finished, does not keep their trees.
+    A finished model that is the mean of several boosters does not keep their trees.
     """
     stores: list[ForestStore] | None = vars(estimator).get("_checkpoint_trees")
     fitted = estimator.fitted_model()
@@ -121,20 +121,24 @@ def _check_supported(estimator: Any, given: FitInput, workers: Workers) -> None:
         (estimator.scoring is not None, "scoring: expected None, so that the loss decides"),
         (
             hasattr(getattr(estimator, "loss", None), "fit_intercept_only"),
-            "loss: expected a name or a function",
+            "loss: expected a name or a function, not a loss object of scikit-learn",
         ),
     ]
     for is_set, message in unsupported:
         if is_set:
-            raise ValueError(f"{message} where several workers fit one model")
+            raise ValueError(f"{message} if several workers fit one model")
     weights = given.sample_weight
     if weights is not None and not np.all(np.asarray(weights) > 0):
-        raise ValueError("sample_weight: expected positive weights where several workers fit")
+        raise ValueError(
+            "sample_weight: expected positive weights if several workers fit one model"
+        )
     for name in ("sample_weight", "eval_set"):
         n_given = workers.totals.count(int(getattr(given, name) is not None))
         exchange = workers.totals.exchange
         if n_given not in (0, exchange.size if exchange else 1):
-            raise ValueError(f"{name}: expected it from all workers or from none, got {n_given}")
+            raise ValueError(
+                f"{name}: expected it from all workers or from none, got it from {n_given}"
+            )
 
 
 def _group_ids(group: Any, n_rows: int) -> Any:

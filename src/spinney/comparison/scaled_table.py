@@ -65,7 +65,7 @@ class ScaledTable(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[m
         learner = self._unfitted(*points.shape).set_params(**self._learner_params())
         self.estimator_ = self._fit_learner(learner, points, y)
         if isinstance(self, LearnerIntervals):
-            self._learn_groups(table, self._schema)
+            self._fit_group_scale(table, self._schema)
         if hasattr(self.estimator_, "classes_"):
             self.classes_ = self.estimator_.classes_
         return self

@@ -22,7 +22,7 @@ from spinney import __version__
 from spinney.boosting.distributed import FitInput, fit_partition
 from spinney.dask._rows import Part, join_partitions, join_row_values
 from spinney.distributed.exchange import Exchange, ExchangeError, SocketExchange
-from spinney.distributed.partitioned_rows import PartedRows
+from spinney.distributed.partitioned_rows import PartitionedRows
 from spinney.distributed.totals import RowNumbers, Totals
 from spinney.distributed.workers import Checkpoints, Workers
 from spinney.runtime.memory import release_memory
@@ -292,7 +292,9 @@ def _boost(
         estimator.callbacks = diary.report
     try:
         in_memory = all(one.file is None and isinstance(one.part.X, np.ndarray) for one in parts)
-        rows = PartedRows([one.read for one in parts], [one.n_rows for one in parts], in_memory)
+        rows = PartitionedRows(
+            [one.read for one in parts], [one.n_rows for one in parts], in_memory
+        )
         row_values = [one.without_columns() for one in parts]
         weights, group = (join_row_values(name, row_values) for name in ("weights", "group"))
         # Joined on demand: no reference is kept to them once the fit has coded them.

@@ -12,7 +12,7 @@ __all__ = ["Note", "NoteKind"]
 
 
 class NoteKind(Enum):
-    """What a note is about; code tests this, never the text."""
+    """The subject of a note; code compares this, never the text."""
 
     COLUMN_NAMES = "column names"
     CONSTANT_OR_MISSING = "constant or missing"
@@ -38,16 +38,16 @@ class NoteKind(Enum):
 
 
 class Note(str):
-    """A remark on data or on a result: a string with a kind and, if about one, a column.
+    """A remark on data or a result: a string with a kind and possibly a column.
 
     Parameters
     ----------
     *parts : str or Parameter
         The text; the shell spells parameters as its options.
     kind : NoteKind
-        What the note is about.
+        The subject of the note.
     column : str or None, default=None
-        The column that it is about.
+        The column that the note is about.
 
     Examples
     --------

@@ -18,7 +18,7 @@ def take_rows(table: Any, rows: NDArray[np.intp]) -> Any:
     table : data frame, series, array or sparse matrix
         The rows to select from; the result is of the same type.
     rows : array of int
-        Indexes of the selected rows.
+        Indices of the selected rows.
     """
     # Imported here for start-up time: arrays do not need it.
     import narwhals.stable.v2 as nw

@@ -41,7 +41,7 @@ def scale_extreme(weights: Any, largest: float | None = None) -> tuple[Any, int]
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
-    """Check weights of which only the ratios matter, and scale extreme ones."""
+    """Check weights, and scale extreme ones: only the ratios of weights matter."""
     weights = _check_sample_weight(
         sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
     )

@@ -59,8 +59,8 @@ class Schema:
     names : ndarray of object or None
         Column names by scikit-learn's ``feature_names_in_`` rule: all strings, or None.
     categories : tuple of (ndarray or None)
-        For each column None when it is numeric, else the sorted values seen at fit; the position
-        of a value is its code.
+        For each column None if it is numeric, else the sorted values in the training rows; the
+        index of a value is its code.
     """
 
     names: Array | None
@@ -88,7 +88,7 @@ class Schema:
 
 
 def schema_of(estimator: Any) -> Any:
-    """Return the schema of the training columns of a fitted estimator, or None if unknown."""
+    """Return the schema of a fitted estimator, or None if it is unknown."""
     attributes = getattr(estimator, "__dict__", {})
     schema = getattr(attributes.get("_model"), "schema", None)
     return attributes.get("_schema") if schema is None else schema
@@ -292,8 +292,8 @@ _ALMOST_INFINITE = 1e300
 
 
 def clip_infinities(estimator: Any, values: Array) -> Array:
-    """Clip infinite values to ±1e300 if an estimator accepts them (`_takes_infinity`)."""
-    if not getattr(estimator, "_takes_infinity", False) or not np.isinf(values).any():
+    """Clip infinite values to ±1e300 if `_accepts_infinity` of an estimator is True."""
+    if not getattr(estimator, "_accepts_infinity", False) or not np.isinf(values).any():
         return values
     return np.clip(values.astype(np.float64), -_ALMOST_INFINITE, _ALMOST_INFINITE)
 
@@ -317,12 +317,12 @@ def _read_array(estimator: Any, X: Any, reset: bool, accept_sparse: bool, allow_
             return Table(len(X), X.shape[1], matrix=X)
     source = np.asarray(X) if isinstance(X, (list, tuple)) else X
     if source is not X and source.dtype.kind in "US":
-        source = np.array(X, dtype=object)  # with the numbers beside the strings as they were
+        source = np.array(X, dtype=object)  # NumPy converted numbers next to strings
     if isinstance(source, np.ndarray) and source.ndim == 2:
         source = _prepare_values(source, range(source.shape[1]))
     is_sparse = sp.issparse(X)
-    finite: Any = "allow-nan" if allow_nan and not is_sparse else True  # sparse NaN: a mistake
-    if not is_sparse and getattr(estimator, "_takes_infinity", False):
+    finite: Any = "allow-nan" if allow_nan and not is_sparse else True  # no NaN in sparse rows
+    if not is_sparse and getattr(estimator, "_accepts_infinity", False):
         finite = False
     form = {"dtype": _FLOATS, "accept_sparse": accept_sparse and "csc", "ensure_all_finite": finite}
     values = validate_data(estimator, source, reset=reset, **form)
@@ -340,7 +340,7 @@ def _read_array(estimator: Any, X: Any, reset: bool, accept_sparse: bool, allow_
 
 
 def _prepare_values(values: Array, labels: Sequence[Any]) -> Array:
-    """Convert float16 and pandas' NA, and refuse times and strings, before NumPy does."""
+    """Convert float16 and pandas' NA; raise errors for times and strings."""
     if values.dtype.kind == "f":
         native = values.dtype.newbyteorder("=")
         return values.astype(np.float32 if native.itemsize == 2 else native, copy=False)
@@ -362,7 +362,7 @@ def _prepare_values(values: Array, labels: Sequence[Any]) -> Array:
 
 
 def _check_integers(source: Any, values: Array, labels: Sequence[Any]) -> None:
-    """Refuse integers of `source` that float64 `values` cannot represent."""
+    """Raise an error for integers of `source` that float64 `values` cannot represent."""
     if isinstance(source, np.ndarray) and (source.dtype.kind in "fb" or source.itemsize < 8):
         return
     floats = values.reshape(-1, len(labels))
@@ -500,8 +500,8 @@ def _read_columns(
 ) -> tuple[Table, tuple[Array | None, ...]]:
     """Read columns, and return them with their categories.
 
-    The entry of `wanted` for a column is None (numeric), its categories, or ... (collect its
-    categories from these rows).
+    The entry of `wanted` for a column is None (numeric), its categories, or ... for a categorical
+    column whose categories are those of these rows.
     """
     if isinstance(columns, np.ndarray) and all(schema_values is None for schema_values in wanted):
         matrix = _check_values(estimator, _floats(columns.T, labels), labels, allow_nan)
@@ -556,7 +556,7 @@ def _floats(column: Column, labels: Sequence[Any]) -> Array:
         values = values if values.dtype in _FLOATS else values.astype(np.float64)
         _check_integers(column, values, labels)
         return values
-    if isinstance(column.dtype, (nw.Int64, nw.UInt64)):  # before Arrow's cast, for a clear error
+    if isinstance(column.dtype, (nw.Int64, nw.UInt64)):  # before the cast, whose error is unclear
         ends = [int(end) for end in (column.min(), column.max()) if not _is_null(end)]
         _check_integers(ends, np.array(ends, dtype=np.float64), labels)
     if not isinstance(column.dtype, (nw.Float32, nw.Float64)):

@@ -49,7 +49,7 @@ class StrayValue(ParameterError):
     Parameters
     ----------
     before : str
-        The message up to the place of the value.
+        The message up to the location of the value.
     row : int
         The row of the value, counted from 0.
     *after : str or Parameter
@@ -60,9 +60,9 @@ class StrayValue(ParameterError):
         super().__init__(before, f"row {row + 1:,}", *after)
         self.before, self.row, self.after = before, row, after
 
-    def at(self, place: str) -> ParameterError:
-        """Return the same error with the value's place in a file, such as "line 17"."""
-        return ParameterError(self.before, place, *self.after)
+    def at(self, location: str) -> ParameterError:
+        """Return the same error with a location in a file, such as "line 17"."""
+        return ParameterError(self.before, location, *self.after)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments."""
@@ -101,7 +101,7 @@ def read_target(
     if missing.any():
         rows = "all rows" if missing.all() else f"{missing.sum():,} of {missing.size:,} rows"
         raise ValueError(f"target {name!r} is missing in {rows}")
-    values = _settle_dtype(values, name)
+    values = _common_dtype(values, name)
     if task == "auto":
         task = "classification" if is_declared_category(y) else infer_task(values)
     if task == "regression":
@@ -130,9 +130,9 @@ def infer_task(y: NDArray[Any]) -> Task:
 def check_classes(y: NDArray[Any], name: str) -> None:
     """Raise `StrayValue` if the classes are numbers written as texts.
 
-    Texts are suspicious in two cases: more than half of the rows have different texts, or nearly
-    all different texts are numbers with the same unit, currency or percent sign, or with separated
-    thousands, and these numbers would be a quantity if they were written plainly.
+    An error is raised in two cases. First, there are more than half as many distinct texts as rows.
+    Second, nearly all distinct texts are numbers with the same unit, currency or percent sign, or
+    with thousands separators, and these numbers alone would be a quantity.
     """
     if y.dtype.kind not in "OU":
         return
@@ -144,7 +144,7 @@ def check_classes(y: NDArray[Any], name: str) -> None:
     count, row = _find_stray(y)
     if not count:  # codes such as 0117
         return
-    are = "value is no number" if count == 1 else "values are no numbers"
+    are = "value is not a number" if count == 1 else "values are not numbers"
     but = f"{len(y):,} rows have {len(texts):,} different values"
     if n_numbers:
         most = f"{n_numbers:,} of " if n_numbers < len(texts) else ""
@@ -153,7 +153,7 @@ def check_classes(y: NDArray[Any], name: str) -> None:
             "separators"
         )
     raise StrayValue(
-        f"target {_shorten(name)} was taken for classes, as {count:,} {are} "
+        f"target {_shorten(name)} was read as classes, as {count:,} {are} "
         f"(the first is {_shorten(str(y[row]))} in ",
         row,
         f"), but {but}; write numbers plainly, such as 1234.5, or set ",
@@ -174,14 +174,14 @@ def notes_on_classes(y: NDArray[Any]) -> list[Note]:
 
 
 def _count_numbers_of_a_quantity(texts: NDArray[Any], inverse: NDArray[np.intp]) -> int:
-    """Count the different texts that are numbers, if nearly all are; 0 if they may be classes.
+    """Count the distinct texts that are numbers; 0 if the texts may be classes.
 
     Parameters
     ----------
     texts : array
-        The different texts.
+        The distinct texts.
     inverse : array of int
-        The text of each row.
+        Index of the text of each row.
     """
     read = [_read_number(str(text)) for text in texts]
     units = Counter(unit for _, unit in filter(None, read))
@@ -205,7 +205,7 @@ def _count_numbers_of_a_quantity(texts: NDArray[Any], inverse: NDArray[np.intp])
 
 
 def _read_number(text: str) -> tuple[float, str] | None:
-    """Read "0.52 €" as (0.52, "€") and "1,234" as (1234.0, ""); None for other texts and codes."""
+    """Read "0.52 €" as (0.52, "€") and "1,234" as (1234.0, ""), other texts as None."""
     if _is_number(text):
         is_code = re.match(r"[-+]?0\d", text.strip()) is not None
         return None if is_code else (float(text), "")
@@ -274,7 +274,7 @@ def as_column(y: Any) -> tuple[NDArray[Any], str]:
         raise ValueError(f"target 'y' must be one column, got {column.shape[1]}")
     if isinstance(y, np.ma.MaskedArray):
         y = np.ma.filled(y.astype(object), None)
-    # A list goes through object: NumPy would read ["a", nan] as the two words "a" and "nan".
+    # A list becomes an object array: NumPy would convert ["a", nan] to the strings "a" and "nan".
     array = y if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -301,7 +301,7 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, float | np.floating) and math.isnan(value)
 
 
-def _settle_dtype(y: NDArray[Any], name: str) -> NDArray[Any]:
+def _common_dtype(y: NDArray[Any], name: str) -> NDArray[Any]:
     """Convert an array of Python objects to the common dtype of its values."""
     if y.dtype.kind in "mM":
         raise ValueError(f"target {name!r} holds dates; turn them into numbers or classes")
@@ -335,7 +335,7 @@ def _as_numbers(y: NDArray[Any], name: str) -> NDArray[Any]:
             raise ValueError(
                 f"target {name!r} must hold numbers for regression, got texts such as {str(y[0])!r}"
             )
-        are = "value is none" if count == 1 else f"of {len(y):,} values are none"
+        are = "value is not a number" if count == 1 else f"of {len(y):,} values are not numbers"
         raise StrayValue(
             f"target {_shorten(name)} must hold numbers for regression; {count:,} {are}, "
             f"the first is {_shorten(str(y[row]))} in ",

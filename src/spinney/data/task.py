@@ -1,4 +1,4 @@
-"""The two tasks of supervised learning. Imports nothing, so that the shell starts quickly."""
+"""The two tasks of supervised learning; imports nothing, for start-up time."""
 
 from __future__ import annotations
 

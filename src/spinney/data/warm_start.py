@@ -18,7 +18,8 @@ def check_same_columns(before: Schema, now: Schema) -> None:
         for a, b in zip(before.categories, now.categories, strict=True)
     ):
         raise ValueError(
-            "warm_start: expected the columns and categories of the previous fit; X has others"
+            "warm_start: expected the columns and categories of the earlier fit; X has others. Set "
+            "warm_start=False to fit from scratch"
         )
 
 

@@ -1,1 +1,1 @@
-"""Workers that hold a part of the rows each, and their all-reduce."""
+"""Workers that each have some of the rows, and their all-reduces."""

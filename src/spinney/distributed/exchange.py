@@ -1,7 +1,7 @@
-"""Workers that add up numbers: threads of one process, or processes that talk over TCP.
+"""All-reduces between threads of one process, or processes connected by TCP.
 
 All workers call the same methods in the same order, each with an array of the same shape, and all
-get the same result. Only integers are added, so that it does not matter who adds what first.
+get the same result. Only integers are added, so the order of additions does not change the sum.
 """
 
 from __future__ import annotations
@@ -20,20 +20,24 @@ import numpy as np
 
 __all__ = ["Exchange", "ExchangeError", "SocketExchange", "ThreadExchange"]
 
+_OUT_OF_STEP = "workers are out of step: expected the same call with the same shape on every worker"
+_LOST = "another worker was lost"
+_TOO_LATE = "another worker did not respond in time"
+
 
 class ExchangeError(RuntimeError):
-    """Another worker was lost, or does something else than this one."""
+    """Another worker was lost, or made a different call than this worker."""
 
 
 class Exchange(metaclass=ABCMeta):
-    """What a worker knows of the others.
+    """Connection of one worker to the others.
 
     Attributes
     ----------
     rank, size : int
-        Which worker this is, and how many there are.
+        Index of this worker, and number of workers.
     n_exchanges, bytes_sent : int
-        How often numbers went round so far, and how many bytes this worker sent.
+        Number of exchanges so far, and number of bytes that this worker sent.
     """
 
     rank: int = 0
@@ -43,58 +47,56 @@ class Exchange(metaclass=ABCMeta):
 
     @abstractmethod
     def add(self, values: Any) -> None:
-        """Make an array of int64 the sum over all workers, in place."""
+        """Replace an int64 array by its sum over all workers, in place."""
 
     @abstractmethod
     def max(self, values: Any) -> None:
-        """Make an array of float64 the largest over all workers, in place."""
+        """Replace a float64 array by its maximum over all workers, in place."""
 
     @abstractmethod
     def gather(self, message: bytes) -> list[bytes]:
-        """Give what all workers have to say, by rank."""
+        """Return the messages of all workers, by rank."""
 
     @abstractmethod
     def abort(self) -> None:
-        """Let the other workers know that this one does not go on."""
+        """Stop all exchanges, so that the other workers raise an error."""
 
 
-class _Meeting:
-    """Where threads meet: each brings something, and none goes on before all have brought it."""
+class _ThreadGroup:
+    """Threads that exchange values; each call waits until all threads have called it."""
 
     def __init__(self, size: int, timeout: float) -> None:
         self.size = size
         self._timeout = timeout
         self._change = threading.Condition()
-        self._number = 0  # of the meeting under way
-        self._brought: dict[int, Any] = {}
+        self._number = 0  # of the exchange in progress
+        self._values: dict[int, Any] = {}
         self._last: list[Any] = []
         self._aborted = False
 
-    def meet(self, rank: int, thing: Any) -> list[Any]:
-        """Bring something, and get what all have brought, by rank."""
+    def all_gather(self, rank: int, value: Any) -> list[Any]:
+        """Contribute a value, and return the values of all threads, by rank."""
         with self._change:
             number = self._number
-            self._brought[rank] = thing
-            if len(self._brought) == self.size:
-                self._last = [self._brought[k] for k in range(self.size)]
-                self._brought = {}
+            self._values[rank] = value
+            if len(self._values) == self.size:
+                self._last = [self._values[k] for k in range(self.size)]
+                self._values = {}
                 self._number += 1
                 self._change.notify_all()
                 return self._last
-            # Nobody can end the next meeting before this worker has left this one.
-            over = self._change.wait_for(
+            # `_last` stays valid: the next exchange cannot finish without this thread.
+            in_time = self._change.wait_for(
                 lambda: self._number > number or self._aborted, self._timeout
             )
             if self._number > number:
                 return self._last
             self._aborted = True
             self._change.notify_all()
-            raise ExchangeError(
-                "another worker was lost" if over else "another worker took too long"
-            )
+            raise ExchangeError(_LOST if in_time else _TOO_LATE)
 
     def abort(self) -> None:
-        """End the meeting under way, and all to come."""
+        """Stop this exchange and all later ones."""
         with self._change:
             self._aborted = True
             self._change.notify_all()
@@ -105,10 +107,10 @@ class ThreadExchange(Exchange):
 
     Parameters
     ----------
-    meeting : _Meeting
-        What the workers share.
+    group : _ThreadGroup
+        State that the workers share; `of` creates it.
     rank : int
-        Which worker this is.
+        Index of this worker.
 
     Examples
     --------
@@ -126,69 +128,69 @@ class ThreadExchange(Exchange):
     [array([3]), array([3])]
     """
 
-    def __init__(self, meeting: _Meeting, rank: int) -> None:
-        self._meeting = meeting
+    def __init__(self, group: _ThreadGroup, rank: int) -> None:
+        self._group = group
         self.rank = rank
-        self.size = meeting.size
+        self.size = group.size
 
     @classmethod
     def of(cls, size: int, timeout: float = 60.0) -> list[ThreadExchange]:
-        """Make so many workers, which wait for each other for so many seconds at most."""
-        meeting = _Meeting(size, timeout)
-        return [cls(meeting, rank) for rank in range(size)]
+        """Return connected workers; a worker waits at most `timeout` seconds."""
+        group = _ThreadGroup(size, timeout)
+        return [cls(group, rank) for rank in range(size)]
 
     def add(self, values: Any) -> None:
-        """Make an array of int64 the sum over all workers, in place."""
+        """Replace an int64 array by its sum over all workers, in place."""
         self._reduce("add", values)
 
     def max(self, values: Any) -> None:
-        """Make an array of float64 the largest over all workers, in place."""
+        """Replace a float64 array by its maximum over all workers, in place."""
         self._reduce("max", values)
 
     def gather(self, message: bytes) -> list[bytes]:
-        """Give what all workers have to say, by rank."""
+        """Return the messages of all workers, by rank."""
         self.bytes_sent += len(message)
-        return [told for _, told in self._meet("gather", message)]
+        return [other for _, other in self._all_gather("gather", message)]
 
     def abort(self) -> None:
-        """Let the other workers know that this one does not go on."""
-        self._meeting.abort()
+        """Stop all exchanges, so that the other workers raise an error."""
+        self._group.abort()
 
     def _reduce(self, kind: str, values: Any) -> None:
-        brought = self._meet(kind, values.copy())
+        gathered = self._all_gather(kind, values.copy())
         self.bytes_sent += values.nbytes
-        if any(other != kind or array.shape != values.shape for other, array in brought):
+        if any(other != kind or array.shape != values.shape for other, array in gathered):
             self.abort()
-            raise ExchangeError("workers are out of step: they bring different things")
-        together = np.stack([array for _, array in brought])
-        values[...] = together.sum(axis=0) if kind == "add" else together.max(axis=0)
+            raise ExchangeError(_OUT_OF_STEP)
+        stacked = np.stack([array for _, array in gathered])
+        values[...] = stacked.sum(axis=0) if kind == "add" else stacked.max(axis=0)
 
-    def _meet(self, kind: str, thing: Any) -> list[Any]:
+    def _all_gather(self, kind: str, value: Any) -> list[Any]:
         self.n_exchanges += 1
-        return self._meeting.meet(self.rank, (kind, thing))
+        return self._group.all_gather(self.rank, (kind, value))
 
 
 _HEADER = struct.Struct("<cQQ")  # kind, number of the exchange, bytes that follow
-_SMALL = 16_384  # bytes, up to which arrays travel whole
+_SMALL = 16_384  # bytes; arrays up to this size are reduced by recursive doubling
 
 
 class SocketExchange(Exchange):
     """Workers that are processes, on one machine or several, connected by TCP.
 
-    Partners prove to each other that they know the token; what travels after that is not
-    encrypted. Large arrays are added in pieces: each worker sends about twice the size of the
-    array, however many workers there are.
+    Workers authenticate each other with the token (HMAC); the data are not encrypted. An all-reduce
+    of a large array splits it into blocks: each worker sends about twice the size of the array, for
+    any number of workers.
 
     Parameters
     ----------
     listener : socket
-        From `listen`.
+        The socket from `listen`; it is closed when all workers are connected.
     rank : int
-        Which worker this is.
+        Index of this worker.
     addresses : list of (str, int)
-        Where each worker listens, by rank.
+        Host and port of each worker, by rank.
     token : bytes
-        A secret that all workers share.
+        A secret of at least 16 bytes, the same for all workers.
     timeout : float, default=600.0
         Seconds to wait for another worker that is still connected.
     """
@@ -209,15 +211,17 @@ class SocketExchange(Exchange):
         self._timeout = timeout
         self._token = token
         self._sockets: dict[int, socket.socket] = {}
-        self._power = 1 << (self.size.bit_length() - 1)  # of two; the workers beyond lean on others
+        # Only the first workers, up to a power of two, take part in recursive doubling and halving.
+        # Each of the others is attached to one of them, its proxy.
+        self._n_proxies = 1 << (self.size.bit_length() - 1)
         partners = self._partners(rank)
         until = time.monotonic() + min(timeout, 60.0)
         try:
             for other in sorted(p for p in partners if p < rank):
-                self._call(other, addresses[other], until)
+                self._connect(other, addresses[other], until)
             waiting = {p for p in partners if p > rank}
             while waiting:
-                waiting.discard(self._answer(listener, waiting, until))
+                waiting.discard(self._accept(listener, waiting, until))
         except (OSError, EOFError) as error:
             self.abort()
             raise ExchangeError(f"could not connect to the other workers: {error}") from error
@@ -226,7 +230,7 @@ class SocketExchange(Exchange):
 
     @staticmethod
     def listen(host: str = "127.0.0.1") -> socket.socket:
-        """Open a place where other workers can reach this one; `getsockname` has its address."""
+        """Return a socket that listens for other workers; `getsockname` has its address."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.bind((host, 0))
@@ -234,68 +238,71 @@ class SocketExchange(Exchange):
         return listener
 
     def add(self, values: Any) -> None:
-        """Make an array of int64 the sum over all workers, in place."""
+        """Replace an int64 array by its sum over all workers, in place."""
         self._reduce(b"+", values, np.add)
 
     def max(self, values: Any) -> None:
-        """Make an array of float64 the largest over all workers, in place."""
+        """Replace a float64 array by its maximum over all workers, in place."""
         self._reduce(b">", values, np.maximum)
 
     def gather(self, message: bytes) -> list[bytes]:
-        """Give what all workers have to say, by rank."""
+        """Return the messages of all workers, by rank."""
         self.n_exchanges += 1
         known = {self.rank: message}
-        with _told(self):
-            if self.rank >= self._power:
-                helper = self.rank - self._power
-                self._send_parts(helper, known)
-                return _by_rank(self._receive_parts(helper))
-            lean = self.rank + self._power
-            if lean < self.size:
-                known |= self._receive_parts(lean)
+        with _AbortOnError(self):
+            if self.rank >= self._n_proxies:
+                proxy = self.rank - self._n_proxies
+                self._send_messages(proxy, known)
+                return _by_rank(self._receive_messages(proxy))
+            attached = self.rank + self._n_proxies
+            if attached < self.size:
+                known |= self._receive_messages(attached)
             step = 1
-            while step < self._power:
-                known |= self._swap_parts(self.rank ^ step, known)
+            while step < self._n_proxies:
+                known |= self._swap_messages(self.rank ^ step, known)
                 step *= 2
-            if lean < self.size:
-                self._send_parts(lean, known)
+            if attached < self.size:
+                self._send_messages(attached, known)
         return _by_rank(known)
 
     def abort(self) -> None:
-        """Close all connections, so that the other workers know that this one does not go on."""
+        """Close all connections, so that the other workers raise an error."""
         for connection in self._sockets.values():
             connection.close()
         self._sockets.clear()
 
     close = abort
 
-    # ------------------------------------------------------------------ getting connected
+    # ------------------------------------------------------------------ connection
 
     def _partners(self, rank: int) -> set[int]:
-        if rank >= self._power:
-            return {rank - self._power}
-        partners = {rank ^ (1 << k) for k in range(self._power.bit_length() - 1)}
-        return partners | ({rank + self._power} if rank + self._power < self.size else set())
+        """Return the workers that a worker is connected to."""
+        if rank >= self._n_proxies:
+            return {rank - self._n_proxies}
+        partners = {rank ^ (1 << k) for k in range(self._n_proxies.bit_length() - 1)}
+        attached = rank + self._n_proxies
+        return partners | ({attached} if attached < self.size else set())
 
-    def _proof(self, *parts: bytes) -> bytes:
-        return hmac.new(self._token, b"".join(parts), "sha256").digest()
+    def _proof(self, *values: bytes) -> bytes:
+        return hmac.new(self._token, b"".join(values), "sha256").digest()
 
-    def _call(self, other: int, address: tuple[str, int], until: float) -> None:
+    def _connect(self, other: int, address: tuple[str, int], until: float) -> None:
         left = max(0.1, until - time.monotonic())
         connection = socket.create_connection((address[0], address[1]), timeout=left)
         self._prepare(connection)
         challenge = _read_exactly(connection, 32)
-        mine = os.urandom(32)
-        name = struct.pack("<Q", self.rank)
-        connection.sendall(name + mine + self._proof(b"caller", name, challenge))
-        if not hmac.compare_digest(_read_exactly(connection, 32), self._proof(b"called", mine)):
+        own_challenge = os.urandom(32)
+        rank = struct.pack("<Q", self.rank)
+        connection.sendall(rank + own_challenge + self._proof(b"caller", rank, challenge))
+        proof = _read_exactly(connection, 32)
+        if not hmac.compare_digest(proof, self._proof(b"called", own_challenge)):
             connection.close()
-            raise OSError(f"worker {other} does not know the token")
+            raise OSError(f"worker {other} has another token")
         connection.setblocking(False)
         self._sockets[other] = connection
 
-    def _answer(self, listener: socket.socket, waiting: set[int], until: float) -> int:
-        """Take a call; whoever cannot prove to be one of those waited for is turned away."""
+    def _accept(self, listener: socket.socket, waiting: set[int], until: float) -> int:
+        """Accept a connection and return its rank; -1 if it is not from a waiting worker."""
         listener.settimeout(max(0.1, until - time.monotonic()))
         connection = listener.accept()[0]
         try:
@@ -303,13 +310,13 @@ class SocketExchange(Exchange):
             connection.settimeout(5.0)
             challenge = os.urandom(32)
             connection.sendall(challenge)
-            told = _read_exactly(connection, 72)
-            name, theirs, proof = told[:8], told[8:40], told[40:]
-            rank = int(struct.unpack("<Q", name)[0])
-            right = hmac.compare_digest(proof, self._proof(b"caller", name, challenge))
+            received = _read_exactly(connection, 72)
+            packed_rank, their_challenge, proof = received[:8], received[8:40], received[40:]
+            rank = int(struct.unpack("<Q", packed_rank)[0])
+            right = hmac.compare_digest(proof, self._proof(b"caller", packed_rank, challenge))
             if not right or rank not in waiting:
                 raise EOFError
-            connection.sendall(self._proof(b"called", theirs))
+            connection.sendall(self._proof(b"called", their_challenge))
         except (OSError, EOFError):
             connection.close()
             return -1
@@ -320,110 +327,115 @@ class SocketExchange(Exchange):
     @staticmethod
     def _prepare(connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A machine that vanished is noticed within some ten seconds.
+        # Keepalive detects a lost machine within about ten seconds.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 3)):
             if hasattr(socket, name):
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
-    # ------------------------------------------------------------------ adding up
+    # ------------------------------------------------------------------ all-reduce
 
-    def _reduce(self, kind: bytes, values: Any, join: Any) -> None:
+    def _reduce(self, kind: bytes, values: Any, combine: Any) -> None:
         self.n_exchanges += 1
-        with _told(self):
-            if self.rank >= self._power:
-                helper = self.rank - self._power
-                self._swap(kind, helper, values, values[:0])
-                self._swap(kind, helper, values[:0], values)
+        with _AbortOnError(self):
+            if self.rank >= self._n_proxies:
+                proxy = self.rank - self._n_proxies
+                self._swap(kind, proxy, values, values[:0])
+                self._swap(kind, proxy, values[:0], values)
                 return
-            lean = self.rank + self._power
-            if lean < self.size:
+            attached = self.rank + self._n_proxies
+            if attached < self.size:
                 theirs = np.empty_like(values)
-                self._swap(kind, lean, values[:0], theirs)
-                join(values, theirs, out=values)
-            # Of two workers each sends as much either way, and waits once instead of twice.
-            if values.nbytes <= _SMALL or self._power == 2:
-                self._double(kind, values, join)
+                self._swap(kind, attached, values[:0], theirs)
+                combine(values, theirs, out=values)
+            # Two workers send the same number of bytes by both algorithms, and doubling needs only
+            # one exchange.
+            if values.nbytes <= _SMALL or self._n_proxies == 2:
+                self._double(kind, values, combine)
             else:
-                self._halve(kind, values, join)
-            if lean < self.size:
-                self._swap(kind, lean, values, values[:0])
+                self._halve(kind, values, combine)
+            if attached < self.size:
+                self._swap(kind, attached, values, values[:0])
 
-    def _double(self, kind: bytes, values: Any, join: Any) -> None:
-        """Swap everything with partners that are farther and farther away."""
+    def _double(self, kind: bytes, values: Any, combine: Any) -> None:
+        """Reduce by recursive doubling: exchange the whole array with log2(n) partners."""
         theirs = np.empty_like(values)
         step = 1
-        while step < self._power:
+        while step < self._n_proxies:
             self._swap(kind, self.rank ^ step, values, theirs)
-            join(values, theirs, out=values)
+            combine(values, theirs, out=values)
             step *= 2
 
-    def _halve(self, kind: bytes, values: Any, join: Any) -> None:
-        """Swap halves of what is left until each worker has a piece of the sum, then the pieces."""
-        pieces = []
-        begin, end, step = 0, len(values), self._power // 2
+    def _halve(self, kind: bytes, values: Any, combine: Any) -> None:
+        """Reduce by recursive halving: reduce-scatter, then all-gather."""
+        blocks = []
+        begin, end, step = 0, len(values), self._n_proxies // 2
         while step:
             middle = begin + (end - begin) // 2
             low, high = (begin, middle), (middle, end)
             mine, other = (high, low) if self.rank & step else (low, high)
             theirs = np.empty_like(values[slice(*mine)])
             self._swap(kind, self.rank ^ step, values[slice(*other)], theirs)
-            join(values[slice(*mine)], theirs, out=values[slice(*mine)])
-            pieces.append((step, mine, other))
+            combine(values[slice(*mine)], theirs, out=values[slice(*mine)])
+            blocks.append((step, mine, other))
             begin, end = mine
             step //= 2
-        for step, mine, other in reversed(pieces):
+        for step, mine, other in reversed(blocks):
             self._swap(kind, self.rank ^ step, values[slice(*mine)], values[slice(*other)])
 
-    # ------------------------------------------------------------------ sending
+    # ------------------------------------------------------------------ transfer
 
     def _swap(self, kind: bytes, other: int, out: Any, into: Any) -> None:
         """Send an array and receive one at the same time; either may be empty."""
         header = _HEADER.pack(kind, self.n_exchanges, out.nbytes)
-        answer = bytearray(_HEADER.size)
-        self._move(other, [header, _bytes_of(out)], [memoryview(answer), _bytes_of(into)], kind)
+        received = bytearray(_HEADER.size)
+        self._transfer(
+            other, [header, _bytes_of(out)], [memoryview(received), _bytes_of(into)], kind
+        )
 
-    def _move(self, other: int, out: list[Any], into: list[Any], kind: bytes) -> None:
-        """Write and read pieces side by side: two that both write first would wait for ever.
+    def _transfer(self, other: int, out: list[Any], into: list[Any], kind: bytes) -> None:
+        """Write the buffers `out` to a worker while reading the buffers `into`.
 
-        The first piece to read is a header; it must announce what is expected.
+        If both workers wrote first, both could block. The first buffer to read is a header, which
+        must announce the expected number of bytes.
         """
         connection = self._sockets.get(other)
         if connection is None:
             raise EOFError
-        waiting = [memoryview(piece) for piece in out if len(piece)]
-        wanted = [piece for piece in into if len(piece)]
-        self.bytes_sent += sum(len(piece) for piece in waiting)
+        unsent = [memoryview(buffer) for buffer in out if len(buffer)]
+        unread = [buffer for buffer in into if len(buffer)]
+        self.bytes_sent += sum(len(buffer) for buffer in unsent)
         checked = False
         poll = select.poll()
         until = time.monotonic() + self._timeout
-        while waiting or wanted:
-            events = (select.POLLIN if wanted else 0) | (select.POLLOUT if waiting else 0)
+        while unsent or unread:
+            events = (select.POLLIN if unread else 0) | (select.POLLOUT if unsent else 0)
             poll.register(connection, events)
             ready = poll.poll(max(0.0, until - time.monotonic()) * 1000)
             if not ready:
                 raise TimeoutError
-            if waiting and ready[0][1] & select.POLLOUT:
-                sent = connection.send(waiting[0])
-                waiting[0] = waiting[0][sent:]
-                if not len(waiting[0]):
-                    waiting.pop(0)
-            if wanted and ready[0][1] & ~select.POLLOUT:  # or it was closed, which reading tells
-                got = connection.recv_into(wanted[0])
-                if got == 0:
+            if unsent and ready[0][1] & select.POLLOUT:
+                sent = connection.send(unsent[0])
+                unsent[0] = unsent[0][sent:]
+                if not len(unsent[0]):
+                    unsent.pop(0)
+            # Other events than POLLIN mean that the connection was closed; reading confirms it.
+            if unread and ready[0][1] & ~select.POLLOUT:
+                n_bytes = connection.recv_into(unread[0])
+                if n_bytes == 0:
                     raise EOFError
-                wanted[0] = wanted[0][got:]
-                if not len(wanted[0]):
-                    wanted.pop(0)
+                unread[0] = unread[0][n_bytes:]
+                if not len(unread[0]):
+                    unread.pop(0)
                     if not checked:
-                        self._check(bytes(into[0]), kind, sum(len(p) for p in into[1:]))
+                        self._check_header(bytes(into[0]), kind, sum(len(b) for b in into[1:]))
                         checked = True
 
-    def _check(self, header: bytes, kind: bytes, n_bytes: int) -> None:
+    def _check_header(self, header: bytes, kind: bytes, n_bytes: int) -> None:
         if _HEADER.unpack(header) != (kind, self.n_exchanges, n_bytes):
-            raise ExchangeError("workers are out of step: they bring different things")
+            raise ExchangeError(_OUT_OF_STEP)
 
-    def _swap_parts(self, other: int, known: dict[int, bytes]) -> dict[int, bytes]:
+    def _swap_messages(self, other: int, known: dict[int, bytes]) -> dict[int, bytes]:
         mine = np.frombuffer(_pack(known), dtype=np.uint8)
         sizes = np.empty(1, dtype=np.int64)
         self._swap(b"n", other, np.array([len(mine)]), sizes)
@@ -431,13 +443,13 @@ class SocketExchange(Exchange):
         self._swap(b"g", other, mine, theirs)
         return _unpack(theirs)
 
-    def _send_parts(self, other: int, known: dict[int, bytes]) -> None:
+    def _send_messages(self, other: int, known: dict[int, bytes]) -> None:
         mine = np.frombuffer(_pack(known), dtype=np.uint8)
         nothing = np.empty(0, dtype=np.uint8)
         self._swap(b"n", other, np.array([len(mine)]), nothing)
         self._swap(b"g", other, mine, nothing)
 
-    def _receive_parts(self, other: int) -> dict[int, bytes]:
+    def _receive_messages(self, other: int) -> dict[int, bytes]:
         sizes = np.empty(1, dtype=np.int64)
         nothing = np.empty(0, dtype=np.uint8)
         self._swap(b"n", other, nothing, sizes)
@@ -446,8 +458,8 @@ class SocketExchange(Exchange):
         return _unpack(theirs)
 
 
-class _told:
-    """Whoever fails lets the others know, and says what happened."""
+class _AbortOnError:
+    """Close the connections if an exchange fails, and raise errors as `ExchangeError`."""
 
     def __init__(self, exchange: SocketExchange) -> None:
         self._exchange = exchange
@@ -460,9 +472,9 @@ class _told:
             return
         self._exchange.abort()
         if isinstance(error, TimeoutError):
-            raise ExchangeError("another worker took too long") from error
+            raise ExchangeError(_TOO_LATE) from error
         if isinstance(error, EOFError | OSError):
-            raise ExchangeError("another worker was lost") from error
+            raise ExchangeError(_LOST) from error
 
 
 def _bytes_of(values: Any) -> memoryview:
@@ -470,13 +482,13 @@ def _bytes_of(values: Any) -> memoryview:
 
 
 def _read_exactly(connection: socket.socket, n: int) -> bytes:
-    parts = b""
-    while len(parts) < n:
-        more = connection.recv(n - len(parts))
+    received = b""
+    while len(received) < n:
+        more = connection.recv(n - len(received))
         if not more:
             raise EOFError("the connection was closed")
-        parts += more
-    return parts
+        received += more
+    return received
 
 
 def _pack(known: dict[int, bytes]) -> bytes:
@@ -486,12 +498,12 @@ def _pack(known: dict[int, bytes]) -> bytes:
 
 
 def _unpack(packed: Any) -> dict[int, Any]:
-    """Give the messages, as views of what came."""
-    known, at = {}, 0
-    while at < len(packed):
-        rank, n = struct.unpack_from("<QQ", packed, at)
-        known[rank] = memoryview(packed)[at + 16 : at + 16 + n]
-        at += 16 + n
+    """Return the messages by rank, as views of the received bytes."""
+    known, start = {}, 0
+    while start < len(packed):
+        rank, n = struct.unpack_from("<QQ", packed, start)
+        known[rank] = memoryview(packed)[start + 16 : start + 16 + n]
+        start += 16 + n
     return known
 
 

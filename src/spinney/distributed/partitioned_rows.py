@@ -1,4 +1,4 @@
-"""Rows that a worker reads a part at a time, so that all of them are never there at once."""
+"""Rows that a worker reads one partition at a time, to save memory."""
 
 from __future__ import annotations
 
@@ -10,77 +10,76 @@ from typing import Any
 from spinney.data.core_table import core_table
 from spinney.data.table import Schema, Table
 
-__all__ = ["PartedRows", "PartedTable", "parts_of_table"]
+__all__ = ["PartitionedRows", "PartitionedTable", "partitions_of_table"]
 
 
-class PartedRows:
-    """The X of a fit in parts.
+class PartitionedRows:
+    """The X of a fit in partitions.
 
     Parameters
     ----------
     readers : sequence of callables
-        Each gives the rows of a part, as often as it is asked.
+        Each returns the rows of a partition; it may be called several times.
     sizes : sequence of int
-        Number of rows of each.
-    are_here : bool, default=False
-        Whether all rows are in memory, as numbers that need not be changed: reading costs nothing.
+        Number of rows of each partition.
+    in_memory : bool, default=False
+        Whether all rows are in memory as numeric arrays, so that reading them costs nothing.
     """
 
     def __init__(
-        self, readers: Sequence[Callable[[], Any]], sizes: Sequence[int], are_here: bool = False
+        self, readers: Sequence[Callable[[], Any]], sizes: Sequence[int], in_memory: bool = False
     ) -> None:
-        self.parts = [(read, n) for read, n in zip(readers, sizes, strict=True) if n]
-        self.are_here = are_here
+        self.partitions = [(read, n) for read, n in zip(readers, sizes, strict=True) if n]
+        self.in_memory = in_memory
 
     def __len__(self) -> int:
-        return sum(n for _, n in self.parts)
+        return sum(n for _, n in self.partitions)
 
 
 @dataclass(frozen=True)
-class PartedTable:
-    """The same as tables for the core.
+class PartitionedTable:
+    """Partitioned rows as tables for the core.
 
     Parameters
     ----------
-    rows : PartedRows
+    rows : PartitionedRows
         The rows.
     read : callable
-        Makes a table of the X of a part.
+        Convert the X of a partition to a table.
     n_features : int
-        Columns.
+        Number of columns.
     """
 
-    rows: PartedRows
+    rows: PartitionedRows
     read: Callable[[Any], Table]
     n_features: int
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of all parts."""
+        """Number of rows of all partitions."""
         return len(self.rows)
 
     def tables(self) -> Iterator[tuple[int, Table]]:
-        """Read one part after the other, each with the number of its first row."""
+        """Yield the index of the first row of each partition, and its table."""
         first = 0
-        for read, n_rows in self.rows.parts:
+        for read, n_rows in self.rows.partitions:
             yield first, self.read(read())
             first += n_rows
 
     def readers(self, schema: Schema) -> Iterator[tuple[Callable[[], Any], slice]]:
-        """Give functions that read a part for the core, and its place."""
+        """Yield for each partition a function that reads it for the core, and its rows."""
         first = 0
-        for read, n_rows in self.rows.parts:
-            place = slice(first, first + n_rows)
-            yield partial(self._read_for_core, read, schema), place
+        for read, n_rows in self.rows.partitions:
+            yield partial(self._read_for_core, read, schema), slice(first, first + n_rows)
             first += n_rows
 
     def _read_for_core(self, read: Callable[[], Any], schema: Schema) -> Any:
         return core_table(self.read(read()), schema)
 
 
-def parts_of_table(table: Table | PartedTable) -> Iterator[tuple[int, Table]]:
-    """Give the parts of a table that may be in parts."""
-    if isinstance(table, PartedTable):
+def partitions_of_table(table: Table | PartitionedTable) -> Iterator[tuple[int, Table]]:
+    """Yield the partitions of a table, each with the index of its first row."""
+    if isinstance(table, PartitionedTable):
         yield from table.tables()
     else:
         yield 0, table

@@ -1,8 +1,8 @@
-"""Means, quantiles and draws over all rows of a fit, wherever they are.
+"""Sums, means and quantiles over all rows of a fit, and keys for random draws.
 
-Rows may lie with several workers. Everything here is found from sums of integers, so that it is
-the same, to the last bit, for any number of workers and any order of rows. One worker alone counts
-in the same way.
+The rows may be partitioned among workers. All results are computed from sums of integers, so they
+are the same, to the last bit, for any number of workers and any order of rows. A single worker
+computes them in the same way.
 """
 
 from __future__ import annotations
@@ -18,42 +18,44 @@ from spinney.distributed.exchange import Exchange
 
 __all__ = ["RowNumbers", "Totals", "row_keys"]
 
-_DIGIT = 16  # bits of a number that are found at a time
-_MOST_REPEATED = 2**32  # rows whose sums keep all bits of a float64
-_SHORT_DIGIT = 8  # where many numbers are found at once
+_DIGIT = 16  # bits of a key that one pass of a radix search determines
+_SHORT_DIGIT = 8  # the same if many keys are searched at once
+_MAX_REPEATED_ROWS = 2**32  # with more rows, sums could lose bits of a float64
 
 
 class RowNumbers:
-    """Numbers, in the whole table, of the rows that a worker has.
+    """Numbers of a worker's rows in the whole table.
 
     Parameters
     ----------
-    stretches : sequence of (int, int)
-        Where each stretch of rows that follow each other begins, here and in the whole table,
-        ascending. Empty: all rows are here.
+    ranges : sequence of (int, int)
+        For each range of contiguous rows the index of its first row at this worker, ascending, and
+        the number of this row in the whole table. Empty: this worker has all rows.
     """
 
-    def __init__(self, stretches: Sequence[tuple[int, int]] = ()) -> None:
-        self.stretches = [(int(begin), int(number)) for begin, number in stretches]
+    def __init__(self, ranges: Sequence[tuple[int, int]] = ()) -> None:
+        self.ranges = [(int(begin), int(number)) for begin, number in ranges]
 
     def of(self, n_rows: int) -> NDArray[np.uint64]:
-        """Numbers of the first n rows."""
+        """Return the numbers of the first n rows."""
         numbers = np.arange(n_rows, dtype=np.uint64)
-        if not self.stretches:
+        if not self.ranges:
             return numbers
-        ends = [begin for begin, _ in self.stretches[1:]] + [n_rows]
-        for (begin, number), end in zip(self.stretches, ends, strict=True):
+        ends = [begin for begin, _ in self.ranges[1:]] + [n_rows]
+        for (begin, number), end in zip(self.ranges, ends, strict=True):
             numbers[begin:end] = np.arange(number, number + max(0, end - begin), dtype=np.uint64)
         return numbers
 
 
 class Totals:
-    """Facts about all rows.
+    """Sums and other statistics of the rows of all workers.
+
+    All workers call the same methods in the same order.
 
     Parameters
     ----------
     exchange : Exchange or None
-        The other workers; None: there are none.
+        Connection to the other workers; None: this worker has all rows.
     """
 
     def __init__(self, exchange: Exchange | None = None) -> None:
@@ -65,37 +67,38 @@ class Totals:
         return self.exchange is not None
 
     def add(self, values: Any) -> Any:
-        """Sum integers over the workers."""
+        """Return integers summed over the workers."""
         values = np.array(values, dtype=np.int64, ndmin=1)
         if self.exchange is not None:
             self.exchange.add(values)
         return values
 
     def largest(self, values: Any) -> Any:
-        """Find the largest of each number over the workers."""
+        """Return the maximum over the workers of each number."""
         values = np.array(values, dtype=np.float64, ndmin=1)
         if self.exchange is not None:
             self.exchange.max(values)
         return values
 
     def count(self, n: Any) -> int:
-        """Sum one integer."""
+        """Return one integer summed over the workers."""
         return int(self.add(n)[0])
 
     def any(self, flag: bool) -> bool:
-        """Whether it is so at any worker."""
+        """Return whether the flag is true at any worker."""
         return self.count(int(flag)) > 0
 
-    def gather(self, thing: Any) -> list[Any]:
-        """Give what each worker has to tell, by rank."""
+    def gather(self, value: Any) -> list[Any]:
+        """Return the values of all workers, by rank."""
         if self.exchange is None:
-            return [thing]
-        told = self.exchange.gather(pickle.dumps(thing))
-        told.reverse()
-        return [pickle.loads(told.pop()) for _ in range(len(told))]  # none is there twice for long
+            return [value]
+        messages = self.exchange.gather(pickle.dumps(value))
+        messages.reverse()
+        # Each message is dropped before the next one is unpickled, to save memory.
+        return [pickle.loads(messages.pop()) for _ in range(len(messages))]
 
     def extremes(self, values: Any) -> tuple[Any, Any]:
-        """Smallest and largest value of each column, (n_columns,)."""
+        """Return the smallest and the largest value of each column, (n_columns,)."""
         columns = _columns(values)
         low = columns.min(axis=0, initial=np.inf)
         high = columns.max(axis=0, initial=-np.inf)
@@ -105,18 +108,22 @@ class Totals:
         return -both[: len(low)], both[len(low) :]
 
     def repetitions(self, weights: Any) -> Any:
-        """Give weights as numbers of repeated rows; None unless all are whole and not too many."""
+        """Return integer weights as repetitions of rows, or None for other weights.
+
+        Weights are repetitions if all of them are integers below 2^31 that sum to at most 2^32.
+        """
         if weights is None or self.any(
             bool(((weights != np.floor(weights)) | (weights >= 2**31)).any())
         ):
             return None
         times = weights.astype(np.int64)
-        return times if self.count(times.sum()) <= _MOST_REPEATED else None
+        return times if self.count(times.sum()) <= _MAX_REPEATED_ROWS else None
 
     def sums(self, values: Any, times: Any = None) -> NDArray[np.float64]:
-        """Sum of each column of finite numbers, (n_columns,): right to nearly all bits.
+        """Return the sum of each column of finite numbers, (n_columns,).
 
-        Rows count `times` times (ndarray of int64); None: once.
+        The numbers are rounded to two fixed-point integers, which keep nearly all bits. Each row
+        counts `times` times (ndarray of int64); None: once.
         """
         columns = _columns(np.asarray(values, dtype=np.float64))
         n = max(1, self.count(len(columns) if times is None else times.sum()))
@@ -129,16 +136,16 @@ class Totals:
                 continue
             scale = float(np.exp2(np.clip(bits - np.frexp(largest)[1], -900, 900)))
             scaled = columns[:, k] * scale
-            whole = np.rint(scaled)
-            rest = np.rint((scaled - whole) * 2.0**bits)
-            both = [part.astype(np.int64) for part in (whole, rest)]
-            both = both if times is None else [part * times for part in both]
-            parts = self.add([int(part.sum()) for part in both])
-            out[k] = (int(parts[0]) * 2**bits + int(parts[1])) / 2**bits / scale
+            high_digits = np.rint(scaled)
+            low_digits = np.rint((scaled - high_digits) * 2.0**bits)
+            both = [digits.astype(np.int64) for digits in (high_digits, low_digits)]
+            both = both if times is None else [digits * times for digits in both]
+            totals = self.add([int(digits.sum()) for digits in both])
+            out[k] = (int(totals[0]) * 2**bits + int(totals[1])) / 2**bits / scale
         return out
 
     def mean(self, values: Any, weights: Any) -> NDArray[np.float64]:
-        """Weighted mean of each column, (n_columns,)."""
+        """Return the weighted mean of each column, (n_columns,)."""
         if weights is None:
             return self.sums(values) / self.count(len(values))
         times = self.repetitions(weights)
@@ -148,7 +155,7 @@ class Totals:
         return self.sums(columns * weights[:, np.newaxis]) / self.sums(weights)
 
     def class_weights(self, codes: Any, weights: Any, n_classes: int) -> NDArray[np.float64]:
-        """Weight of each class."""
+        """Return the total weight of each class."""
         if weights is None:
             counts = np.bincount(codes, minlength=n_classes)
             return np.asarray(self.add(counts).astype(np.float64))
@@ -156,24 +163,24 @@ class Totals:
             [self.sums(np.where(codes == k, weights, 0.0))[0] for k in range(n_classes)]
         )
 
-    def smallest_keys(self, keys: Any, weights: Any, wanted: Any) -> tuple[int, int]:
-        """Find the smallest key with at least so much weight at or below it.
+    def key_at_weight(self, keys: Any, weights: Any, wanted: Any) -> tuple[int, int]:
+        """Return the smallest key at which the cumulative weight reaches `wanted`.
 
         Parameters
         ----------
         keys : ndarray of uint64
             One for each row.
         weights : ndarray of int64 or None
-            Whole weights; None: 1 each.
+            Weights of the rows; None: 1 each.
         wanted : int or float
             At most the weight of all rows.
 
         Returns
         -------
         key : int
-            The smallest such key.
+            The key.
         below : int
-            Weight at or below it.
+            Weight of the rows at or below it.
         """
         found, below = 0, 0
         for shift in range(64 - _DIGIT, -1, -_DIGIT):
@@ -195,19 +202,19 @@ class Totals:
         return found, below + int(counts[digit])
 
     def key_limits(self, keys: Sequence[Any], wanted: Any) -> NDArray[np.uint64]:
-        """Find limits with so many keys of all workers below them.
+        """Return limits with given numbers of keys below them, over all workers.
 
         Parameters
         ----------
         keys : sequence of ndarray of uint64
-            Several lists of keys, ascending. Those of a list are different, on all workers.
-        wanted : ndarray of int, (n_lists, n_limits)
-            How many keys of the list are to be below each limit.
+            Lists of keys, each ascending. The keys of a list are distinct over all workers.
+        wanted : ndarray of int of shape (n_lists, n_limits)
+            Number of keys of the list below each limit.
 
         Returns
         -------
-        ndarray of uint64, (n_lists, n_limits)
-            The largest limits with no more keys below them.
+        ndarray of uint64 of shape (n_lists, n_limits)
+            The largest limits with at most `wanted` keys below them.
         """
         limits = np.zeros(wanted.shape, dtype=np.uint64)
         for shift in range(64 - _SHORT_DIGIT, -1, -_SHORT_DIGIT):
@@ -220,30 +227,30 @@ class Totals:
         return limits
 
     def quantile(self, values: Any, weights: Any, level: float) -> float:
-        """Quantile of one column.
+        """Return a quantile of one column.
 
-        Without weights it lies between two values, as NumPy's does. Whole weights are repeated
-        rows. With other weights it is the smallest value with at least this share of the weight at
-        or below it.
+        Without weights, it is interpolated between two values like NumPy's. Integer weights count
+        as repeated rows. With other weights, it is the smallest value with at least the share
+        `level` of the weight at or below it.
         """
         keys = _keys_of(np.asarray(values, dtype=np.float64))
         times = self.repetitions(weights)
         if weights is None or times is not None:
             n = self.count(len(keys) if times is None else times.sum())
-            place = level * (n - 1)
-            before = int(np.floor(place))
-            low, below = self.smallest_keys(keys, times, before + 1)
+            position = level * (n - 1)
+            before = int(np.floor(position))
+            low, below = self.key_at_weight(keys, times, before + 1)
             high = low
             if below < before + 2 <= n:
-                high = self.smallest_keys(keys, times, before + 2)[0]
-            a, b, t = _value_of(low), _value_of(high), place - before
+                high = self.key_at_weight(keys, times, before + 2)[0]
+            a, b, t = _value_of(low), _value_of(high), position - before
             return a + (b - a) * t if t < 0.5 else b - (b - a) * (1 - t)
         heaviest = self.largest(weights.max(initial=0.0))[0]
         bits = min(50, 62 - max(1, self.count(len(keys))).bit_length())
         scale = np.exp2(bits - np.frexp(heaviest)[1])
-        whole = np.maximum(1, np.rint(weights * scale)).astype(np.int64)
-        total = self.count(whole.sum())
-        return _value_of(self.smallest_keys(keys, whole, level * total)[0])
+        integers = np.maximum(1, np.rint(weights * scale)).astype(np.int64)
+        total = self.count(integers.sum())
+        return _value_of(self.key_at_weight(keys, integers, level * total)[0])
 
 
 def _columns(values: Any) -> Any:
@@ -251,7 +258,7 @@ def _columns(values: Any) -> Any:
 
 
 def row_keys(seed: int, numbers: Any) -> NDArray[np.uint64]:
-    """Scramble the numbers of rows: rows in the order of their keys are in random order."""
+    """Return random keys of row numbers (SplitMix64); sorting by them shuffles."""
     golden = np.uint64(0x9E3779B97F4A7C15)
     with np.errstate(over="ignore"):
         x = _mix(np.array([seed], dtype=np.uint64) + golden)[0] + (numbers + np.uint64(1)) * golden
@@ -259,6 +266,7 @@ def row_keys(seed: int, numbers: Any) -> NDArray[np.uint64]:
 
 
 def _mix(x: Any) -> Any:
+    """Apply the mixing function of SplitMix64."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -268,7 +276,7 @@ _SIGN = np.uint64(2**63)
 
 
 def _keys_of(values: Any) -> NDArray[np.uint64]:
-    """Make integers that ascend with the numbers."""
+    """Return integers in the same order as the floats."""
     bits = (values + 0.0).view(np.uint64)  # -0 becomes 0
     return np.where(bits & _SIGN, ~bits, bits | _SIGN)
 

@@ -1,4 +1,4 @@
-"""The workers of a fit, of which a local fit has one."""
+"""The workers of a fit; a local fit has one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["LOCAL", "NO_CHECKPOINTS", "Checkpoints", "Workers"]
 
 @dataclass(frozen=True)
 class Workers:
-    """This worker's share of a fit, and its connection to the others.
+    """One worker of a fit, and its connection to the others.
 
     Boosters: every worker has some of the rows, and sums over all rows are all-reduces. Forests:
     every worker grows some of the trees.
@@ -26,13 +26,13 @@ class Workers:
     numbers : RowNumbers
         Row numbers of this worker's rows in the whole table.
     seed : int or None
-        The seed of all workers; None: the estimator draws one.
+        Seed of all workers; None: the estimator draws one.
     first_tree : int
         Number of this worker's first tree in the whole forest.
     schema : Schema or None
-        Columns and categories of all rows, if this worker cannot find them out alone.
+        Columns and categories of all rows, if this worker's rows do not determine them.
     classes : sequence of ndarray, or None
-        Classes of all rows, for each output, if this worker cannot find them out alone.
+        Classes of all rows, for each output, if this worker's rows do not determine them.
     """
 
     totals: Totals = field(default_factory=Totals)
@@ -58,7 +58,7 @@ LOCAL = Workers()
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Where an interrupted fit of a booster continues, and a callback that records its progress.
+    """State of an interrupted fit of a booster, and a callback for its progress.
 
     Parameters
     ----------

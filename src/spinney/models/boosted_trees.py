@@ -1,4 +1,4 @@
-"""Boosted trees as a value: from the columns of a table to raw scores and predictions."""
+"""Boosted trees as a value, with methods for raw scores and predictions."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class BoostedTrees(_Scores):
 
 @dataclass(frozen=True)
 class ScoresInTraining(_Scores):
-    """A booster in training, of which only the raw scores of its validation rows are known.
+    """A booster in training: it has only the raw scores of its validation rows.
 
     Parameters
     ----------

@@ -8,8 +8,8 @@ from typing import Any, Literal, Self
 __all__ = ["ModelMethods"]
 
 
-# Version of the attributes that estimators store in model files and pickles. When names or meanings
-# of attributes change, it increases, and `_upgraded_state` of the class converts older states.
+# Version of the attributes that estimators store in model files and pickles. It increases when the
+# name or the meaning of an attribute changes; `_upgraded_state` of the class converts older states.
 _STATE_VERSION = 2
 _VERSION_KEY = "_state_version"
 
@@ -34,7 +34,7 @@ class ModelMethods:
 
     @classmethod
     def _upgraded_state(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """Return the attributes of today for the attributes of version 1."""
+        """Return the present attributes for the attributes of version 1."""
         return state
 
     def fitted_model(self) -> Any:
@@ -50,7 +50,7 @@ class ModelMethods:
 
         check_is_fitted(self)
         if "_model" not in vars(self):
-            raise TypeError(f"{type(self).__name__} has no fitted model of a Spinney kind")
+            raise TypeError(f"{type(self).__name__} has no Spinney model")
         return vars(self)["_model"]
 
     def replace_model(self, model: Any) -> None:

@@ -68,11 +68,11 @@ class LearnerParams:
 class LearnerIntervals:
     """Mixin for prediction intervals from the learner, fitted as ``estimator_``.
 
-    The learner has only numeric columns. This mixin therefore estimates how the size of the errors
-    depends on the categorical columns.
+    The learner gets numeric columns only. This mixin estimates how the size of the errors depends
+    on the categorical columns.
     """
 
-    def _learn_groups(self, table: Table, schema: Schema) -> None:
+    def _fit_group_scale(self, table: Table, schema: Schema) -> None:
         """Fit the error scales of categories to the learner's held-out rows, if available."""
         self._group_scale: GroupScale | None = None
         self._held_out: HeldOut | None = None

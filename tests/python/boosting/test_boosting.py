@@ -170,7 +170,7 @@ def test_histogram_booster_has_scikit_learns_parameters():
     ).fit(X, y)
     theirs = HistGradientBoostingRegressor(loss="quantile", quantile=0.7, max_iter=15).fit(X, y)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
-    with pytest.raises(ValueError, match="needs a quantile"):
+    with pytest.raises(ValueError, match="quantile must be a number"):
         HistGradientBoostingRegressor(loss="quantile").fit(X, y)
     parameters = inspect.signature(sklearn.ensemble.HistGradientBoostingRegressor).parameters
     assert list(HistGradientBoostingRegressor().get_params()) == sorted(parameters)
@@ -331,7 +331,7 @@ def test_eval_set_is_the_validation_set():
     with pytest.raises(ValueError, match="eval_set: expected"):
         model.fit(X, y, eval_set=X)
     classifier = GradientBoostingClassifier()
-    with pytest.raises(ValueError, match="only classes of the training data"):
+    with pytest.raises(ValueError, match="only classes of the training rows"):
         classifier.fit(X[:99], y[:99] > 14, eval_set=(X[:9], np.arange(9)))
 
 
@@ -427,7 +427,7 @@ def test_exponential_loss_predicts_probabilities():
     np.testing.assert_allclose(
         model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-2 * model.decision_function(X)))
     )
-    with pytest.raises(ValueError, match="is for 2 classes"):
+    with pytest.raises(ValueError, match="needs 2 classes"):
         GradientBoostingClassifier(loss="exponential").fit(*load_iris(return_X_y=True))
 
 

@@ -14,7 +14,7 @@ from spinney.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from support.shards import split_rows
+from support.workers import split_rows
 
 PLAIN = {"n_estimators": 60, "early_stopping": True, "n_folds": 1, "random_state": 3}
 
@@ -111,7 +111,7 @@ def test_custom_loss_for_two_classes():
     custom = GradientBoostingClassifier(loss=logistic, n_estimators=20).fit(X, y)
     built_in = GradientBoostingClassifier(n_estimators=20).fit(X, y)
     np.testing.assert_allclose(custom.predict_proba(X), built_in.predict_proba(X), rtol=1e-5)
-    with pytest.raises(ValueError, match="a function is for 2 classes, but y has 3"):
+    with pytest.raises(ValueError, match="a function needs 2 classes; y has 3"):
         GradientBoostingClassifier(loss=logistic).fit(X, np.arange(len(y)) % 3)
 
 

@@ -18,7 +18,7 @@ from spinney.boosting._fit_plan import Fold
 from spinney.boosting._settings import resolve_settings
 from spinney.boosting._target_statistics import ordered_statistics
 from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
-from support.shards import split_rows
+from support.workers import split_rows
 
 
 def waves(n, seed=0):
@@ -136,7 +136,7 @@ def test_automatic_settings_beat_plain_settings():
 def test_model_is_the_average_of_its_boosters(growth, monkeypatch):
     X, y = waves(300)
     model = GradientBoostingRegressor(n_folds=3, growth=growth, random_state=4).fit(X, y)
-    parts = split_rows(300, 3, 0.1, None, None, None, model._continuation.seed)
+    parts = split_rows(300, 3, 0.1, seed=model._continuation.seed)
     raw = 0
     for number, (train_rows, validation_rows) in enumerate(parts):
         one = clone(model).set_params(
@@ -229,7 +229,7 @@ def test_best_round_with_patience_and_tolerance():
 
 
 def test_every_row_is_validated_once():
-    splits = split_rows(103, 4, 0.1, np.arange(103) % 3, None, None, 0)
+    splits = split_rows(103, 4, 0.1, classes=np.arange(103) % 3)
     assert np.array_equal(
         np.sort(np.concatenate([validation for _, validation in splits])), np.arange(103)
     )
@@ -243,14 +243,14 @@ def test_every_row_is_validated_once():
 @pytest.mark.parametrize("n_folds", [1, 3])
 def test_groups_stay_together(n_folds):
     groups = np.repeat(np.arange(20), 5)[np.random.default_rng(0).permutation(100)]
-    for train_rows, validation_rows in split_rows(100, n_folds, 0.2, None, groups, None, 0):
+    for train_rows, validation_rows in split_rows(100, n_folds, 0.2, groups=groups):
         assert not set(groups[train_rows]) & set(groups[validation_rows])
         assert len(train_rows) + len(validation_rows) == 100
 
 
 def test_validation_rows_are_the_latest():
     time = np.random.default_rng(0).integers(0, 30, 100)
-    ((train_rows, validation_rows),) = split_rows(100, 5, 0.2, None, None, time, 0)
+    ((train_rows, validation_rows),) = split_rows(100, 5, 0.2, time=time)
     assert time[train_rows].max() < time[validation_rows].min()
     assert len(validation_rows) >= 20
 
@@ -260,7 +260,7 @@ def test_invalid_groups_and_times_raise():
     model = GradientBoostingRegressor()
     with pytest.raises(ValueError, match="groups: expected at least 2"):
         model.fit(X, y, groups=np.zeros(100))
-    with pytest.raises(ValueError, match="time: expected at least two different values"):
+    with pytest.raises(ValueError, match="time: expected at least two distinct values"):
         model.fit(X, y, time=np.zeros(100))
     with pytest.raises(ValueError, match="inconsistent numbers"):
         model.fit(X, y, groups=np.zeros(99))

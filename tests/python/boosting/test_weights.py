@@ -18,7 +18,7 @@ from spinney.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from support.shards import assert_same, cut, fit_alone, fit_together
+from support.workers import assert_same, cut, fit_alone, fit_together
 
 REGRESSION = [
     "squared_error",

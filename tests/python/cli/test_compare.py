@@ -459,13 +459,13 @@ def test_a_stray_value_of_the_target_is_named(run: Run, tmp_path: Path, stray: s
     path.write_text("\n".join(["x,price", *rows]), encoding="utf-8")
     ended = run("compare", path, "--target", "price")
     assert ended.code == 2
-    assert f"taken for classes, as 1 value is no number (the first is {stray!r} in line 42)" in (
+    assert f"read as classes, as 1 value is not a number (the first is {stray!r} in line 42)" in (
         ended.err
     )
     ended = run("compare", path, "--target", "price", "--task", "regression")
-    assert f"1 value is none, the first is {stray!r} in line 42" in ended.err
+    assert f"1 value is not a number, the first is {stray!r} in line 42" in ended.err
     ended = run("fit", path, "--target", "price", "--model", "ridge", "-o", tmp_path / "m")
-    assert "was taken for classes" in ended.err
+    assert "was read as classes" in ended.err
 
 
 @pytest.mark.parametrize("shape", ["{:.2f} €", "${:,.2f}", "{:.2f}%"])
@@ -482,7 +482,7 @@ def test_a_numeric_target_with_units_is_an_error(
     }[command]
     ended = run(command, path, "--target", "price", *more)
     assert ended.code == 2
-    assert "300 values are no numbers" in ended.err
+    assert "300 values are not numbers" in ended.err
     assert f"(the first is {shape.format(0)!r} in line 2)" in ended.err
     assert "its 97 different values are numbers, apart from units, signs and sep" in ended.err
     assert "write numbers plainly, such as 1234.5, or set --task classification" in ended.err

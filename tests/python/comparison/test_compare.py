@@ -156,7 +156,9 @@ def test_invalid_target_error_names_the_column() -> None:
         read_target(pd.Series([1, None, 2], name="price", dtype="Int64"))
     with pytest.raises(ValueError, match="'price' must hold numbers for regression"):
         read_target(pd.Series(["a", "b"], name="price"), "regression")
-    with pytest.raises(ValueError, match=r"2 of 3 values are none, the first is 'a\{' in row 2$"):
+    with pytest.raises(
+        ValueError, match=r"2 of 3 values are not numbers, the first is 'a\{' in row 2$"
+    ):
         read_target(pd.Series(["1.5", "a{", "b"], name="price"), "regression")
     with pytest.raises(ValueError, match="'price' holds fractions"):
         read_target(pd.Series([0.5, 1.5], name="price"), "classification")
@@ -181,7 +183,7 @@ def test_many_text_numbers_with_one_typo_raise() -> None:
     prices = [f"{number}.5" for number in range(80)]
     prices[33] = "oops"
     with pytest.raises(
-        ValueError, match=r"as 1 value is no number \(the first is 'oops' in row 34"
+        ValueError, match=r"as 1 value is not a number \(the first is 'oops' in row 34"
     ):
         spinney.compare(np.zeros((80, 1)), prices)
 

@@ -20,7 +20,7 @@ from sklearn.metrics import log_loss
 
 import spinney
 from spinney import ensemble, linear_model, neighbors
-from support.shards import assert_same
+from support.workers import assert_same
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spinney.distributed.exchange import ThreadExchange
 from spinney.distributed.totals import Totals
 from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
-from support.shards import assert_same, cut, fit_alone, fit_together, run, split_rows
+from support.workers import assert_same, cut, fit_alone, fit_together, run, split_rows
 
 
 @settings(max_examples=25, deadline=None)
@@ -58,8 +58,7 @@ def test_any_partition_gives_the_same_model(
 def test_any_partition_has_the_same_validation_rows(seed, n_rows, n_workers, fraction, n_classes):
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, n_classes, n_rows)
-    arguments = (1, fraction)
-    train_rows, validation_rows = split_rows(n_rows, *arguments, classes, None, None, seed)[0]
+    train_rows, validation_rows = split_rows(n_rows, 1, fraction, classes=classes, seed=seed)[0]
     assert sorted([*train_rows, *validation_rows]) == list(range(n_rows))
     assert len(validation_rows) == (
         fraction if isinstance(fraction, int) else np.ceil(fraction * n_rows)
@@ -69,9 +68,16 @@ def test_any_partition_has_the_same_validation_rows(seed, n_rows, n_workers, fra
 
     def work(rank):
         rows = blocks[rank]
-        numbers, totals = rows.astype(np.uint64), Totals(exchanges[rank])
-        worker_arguments = (classes[rows], None, None, seed, numbers, totals)
-        return rows[split_rows(len(rows), *arguments, *worker_arguments)[0][1]]
+        folds = split_rows(
+            len(rows),
+            1,
+            fraction,
+            classes=classes[rows],
+            seed=seed,
+            numbers=rows.astype(np.uint64),
+            totals=Totals(exchanges[rank]),
+        )
+        return rows[folds[0][1]]
 
     validation_of_workers = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
     assert sorted(np.concatenate(validation_of_workers)) == sorted(validation_rows)
@@ -88,7 +94,7 @@ def test_any_partition_has_the_same_validation_rows(seed, n_rows, n_workers, fra
 def test_any_partition_has_the_same_folds(seed, n_rows, n_workers, n_folds, n_classes):
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, n_classes, n_rows)
-    folds = split_rows(n_rows, n_folds, 0.1, classes, None, None, seed)
+    folds = split_rows(n_rows, n_folds, 0.1, classes=classes, seed=seed)
     assert len(folds) == min(n_folds, n_rows)
     all_validation_rows = [all_validation_rows for _, all_validation_rows in folds]
     assert sorted(np.concatenate(all_validation_rows)) == list(range(n_rows))
@@ -101,19 +107,17 @@ def test_any_partition_has_the_same_folds(seed, n_rows, n_workers, n_folds, n_cl
 
     def work(rank):
         rows = blocks[rank]
-        worker_arguments = (
-            classes[rows],
-            None,
-            None,
-            seed,
-            rows.astype(np.uint64),
-            Totals(exchanges[rank]),
+        own_folds = split_rows(
+            len(rows),
+            n_folds,
+            0.1,
+            classes=classes[rows],
+            seed=seed,
+            numbers=rows.astype(np.uint64),
+            totals=Totals(exchanges[rank]),
         )
         return [
-            (rows[train_rows], rows[validation_rows])
-            for train_rows, validation_rows in split_rows(
-                len(rows), n_folds, 0.1, *worker_arguments
-            )
+            (rows[train_rows], rows[validation_rows]) for train_rows, validation_rows in own_folds
         ]
 
     folds_of_workers = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
@@ -137,7 +141,7 @@ def test_any_partition_has_the_same_folds(seed, n_rows, n_workers, n_folds, n_cl
 def test_any_partition_has_the_same_groups_in_a_fold(seed, n_groups, n_workers, n_folds):
     rng = np.random.default_rng(seed)
     groups = rng.permutation(n_groups).repeat(rng.integers(1, 6, n_groups))
-    folds = split_rows(len(groups), n_folds, 0.3, None, groups, None, seed)
+    folds = split_rows(len(groups), n_folds, 0.3, groups=groups, seed=seed)
     assert len(folds) == min(n_folds, n_groups)
     for train_rows, validation_rows in folds:
         assert not set(groups[train_rows]) & set(groups[validation_rows])
@@ -147,18 +151,16 @@ def test_any_partition_has_the_same_groups_in_a_fold(seed, n_groups, n_workers, 
 
     def work(rank):
         rows = blocks[rank]
-        worker_arguments = (
-            None,
-            groups[rows],
-            None,
-            seed,
-            rows.astype(np.uint64),
-            Totals(exchanges[rank]),
+        own_folds = split_rows(
+            len(rows),
+            n_folds,
+            0.3,
+            groups=groups[rows],
+            seed=seed,
+            numbers=rows.astype(np.uint64),
+            totals=Totals(exchanges[rank]),
         )
-        return [
-            rows[validation_rows]
-            for _, validation_rows in split_rows(len(rows), n_folds, 0.3, *worker_arguments)
-        ]
+        return [rows[validation_rows] for _, validation_rows in own_folds]
 
     folds_of_workers = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
     for k, (_, validation_rows) in enumerate(folds):

@@ -26,8 +26,16 @@ from spinney.ensemble import (
     GradientBoostingRegressor,
 )
 from spinney.models.forest_store import ForestStore
-from support.shard_process import fit_in_process
-from support.shards import assert_same, cut, fit_alone, fit_together, fit_worker, row_ranges_of, run
+from support.worker_process import fit_in_process
+from support.workers import (
+    assert_same,
+    cut,
+    fit_alone,
+    fit_together,
+    fit_worker,
+    row_ranges_of,
+    run,
+)
 
 
 def make_rows(n, seed=0):
@@ -497,7 +505,7 @@ class _Billions(ThreadExchange):
 
 def test_too_many_rows_raise():
     X, y, _ = make_rows(100)
-    exchanges = [_Billions(one._meeting, one.rank) for one in ThreadExchange.of(2)]
+    exchanges = [_Billions(one._group, one.rank) for one in ThreadExchange.of(2)]
     errors = fit_together(
         lambda: REGRESSOR(n_estimators=2),
         cut(100, 2, np.random.default_rng(0)),

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spinney.distributed.exchange import ThreadExchange
-from spinney.distributed.partitioned_rows import PartedRows
+from spinney.distributed.partitioned_rows import PartitionedRows
 from spinney.ensemble import GradientBoostingRegressor
-from support.shards import assert_same, fit_alone, fit_worker
+from support.workers import assert_same, fit_alone, fit_worker
 
 
 @settings(max_examples=25, deadline=None)
@@ -33,7 +33,7 @@ def test_number_of_blocks_does_not_change_the_model(seed, n_rows, n_blocks, begu
     weights = rng.exponential(size=n_rows) if weighted else None
     ends = np.sort(rng.integers(0, n_rows // 3 + 1, n_blocks - 1)) * 3  # blocks may be empty
     blocks = [frame.iloc[a:b] for a, b in zip([0, *ends], [*ends, n_rows], strict=True)]
-    rows = PartedRows(
+    rows = PartitionedRows(
         [lambda block=block: block for block in blocks], [len(block) for block in blocks]
     )
 

@@ -1,4 +1,4 @@
-"""Distributed fits for tests: each worker is a thread and has a part of the rows."""
+"""Fits on several workers, which are threads of the test process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEED = 7
 
 
 def cut(n_rows, n_workers, rng):
-    """Return random row indices of each worker; a worker may have no rows."""
+    """Return random row numbers for each worker; a worker may have none."""
     worker = rng.integers(0, n_workers, n_rows)
     if rng.random() < 0.5:
         worker.sort()
@@ -24,38 +24,22 @@ def cut(n_rows, n_workers, rng):
 
 
 def row_ranges_of(rows):
-    """Return where ranges of contiguous rows begin, here and in the whole table."""
+    """Return the start of each contiguous range: index at this worker, row number."""
     first = np.flatnonzero(np.r_[True, np.diff(rows) != 1]) if len(rows) else []
     return [(int(i), int(rows[i])) for i in first]
 
 
-def split_rows(
-    n_rows,
-    n_folds,
-    fraction,
-    classes=None,
-    groups=None,
-    time=None,
-    seed=0,
-    numbers=None,
-    totals=None,
-):
+def split_rows(n_rows, n_folds, fraction, *, seed=0, numbers=None, **more):
     """Split rows as boosters do; return (training rows, validation rows) of each fold."""
+    numbers = np.arange(n_rows) if numbers is None else numbers
     folds = _validation_split.split_rows(
-        np.arange(n_rows) if numbers is None else numbers,
-        n_folds=n_folds,
-        fraction=fraction,
-        classes=classes,
-        groups=groups,
-        time=time,
-        seed=seed,
-        totals=totals,
+        numbers, n_folds=n_folds, fraction=fraction, seed=seed, **more
     )
     return [(fold.train_rows, fold.validation_rows) for fold in folds]
 
 
 def run(functions):
-    """Call each function in its own thread; return the results or exceptions."""
+    """Call each function in a thread of its own; return their results or exceptions."""
     results = [None] * len(functions)
 
     def call(i):
@@ -95,11 +79,21 @@ def fit_worker(
     )
 
 
-def fit_together(make, parts, X, y, weights=None, exchanges=None, **more):
-    """Fit one model on several workers; return the result of each worker."""
-    exchanges = ThreadExchange.of(len(parts)) if exchanges is None else exchanges
+def fit_together(make, blocks, X, y, weights=None, *, exchanges=None, **more):
+    """Fit one model on several workers; return the results of all of them.
 
-    def work(rank, rows):
+    Parameters
+    ----------
+    make : callable
+        Create the estimator of a worker.
+    blocks : list of ndarray of int
+        Row numbers of each worker.
+    more : dict of list
+        Further arguments of `fit_worker`, one value for each worker.
+    """
+    exchanges = ThreadExchange.of(len(blocks)) if exchanges is None else exchanges
+
+    def fit_rank(rank, rows):
         return fit_worker(
             make(),
             X.iloc[rows] if hasattr(X, "iloc") else X[rows],
@@ -110,16 +104,14 @@ def fit_together(make, parts, X, y, weights=None, exchanges=None, **more):
             **{name: value[rank] for name, value in more.items()},
         )
 
-    results = run([lambda k=k, rows=rows: work(k, rows) for k, rows in enumerate(parts)])
+    results = run([lambda k=k, rows=rows: fit_rank(k, rows) for k, rows in enumerate(blocks)])
+    # A failed worker causes an ExchangeError at the others; return its own error instead.
     causes = [error for error in results if isinstance(error, (ValueError, TypeError))]
-    # Return the cause instead of the resulting exchange errors of other workers.
-    return [
-        causes[0] if isinstance(result, ExchangeError) and causes else result for result in results
-    ]
+    return [causes[0] if isinstance(one, ExchangeError) and causes else one for one in results]
 
 
 def fit_alone(model, X, y, weights=None, **more):
-    """Fit a model to all rows with the seed of the workers."""
+    """Fit a model to all rows on one worker, with the same seed as several workers."""
     model._draw_seed = lambda stream: SEED
     model.fit(X, y, *(() if weights is None else (weights,)), **more)
     del model._draw_seed
@@ -127,7 +119,7 @@ def fit_alone(model, X, y, weights=None, **more):
 
 
 def assert_same(a, b):
-    """Assert that trees, losses and held-out predictions have the same bits."""
+    """Check that two models and their held-out predictions are bitwise equal."""
     assert not isinstance(b, BaseException), repr(b)
     left, right = a.fitted_model().store.core.state(), b.fitted_model().store.core.state()
     assert left.keys() == right.keys()

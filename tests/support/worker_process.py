@@ -1,4 +1,4 @@
-"""A worker of a distributed fit, in a module that a new process can import."""
+"""A worker that is a separate process; a new process can import this module."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 
 from spinney.distributed.exchange import ExchangeError, SocketExchange
 from spinney.ensemble import GradientBoostingRegressor
-from support.shards import fit_worker, row_ranges_of
+from support.workers import fit_worker, row_ranges_of
 
 
 def fit_in_process(rank, pipe):
-    """Run a worker in this process: one complete fit, and one in which it is killed."""
+    """Fit twice as worker `rank`; in the second fit, worker 1 kills its process."""
     for killed in (False, True):
         listener = SocketExchange.listen()
         pipe.send(listener.getsockname())
@@ -23,7 +23,9 @@ def fit_in_process(rank, pipe):
 
         try:
             model = fit_worker(
-                *(GradientBoostingRegressor(n_estimators=6, n_jobs=1), X[rows], y[rows]),
+                GradientBoostingRegressor(n_estimators=6, n_jobs=1),
+                X[rows],
+                y[rows],
                 exchange=exchange,
                 row_ranges=row_ranges_of(rows),
                 after_round=after_round,
