@@ -31,7 +31,6 @@ from spinney.cli._options import (
     check_jobs,
 )
 from spinney.comparison.families import FAMILIES
-from spinney.comparison.outcomes import EndedBy, Failure, Stage
 
 if TYPE_CHECKING:
     from spinney.comparison.comparison import Comparison
@@ -172,6 +171,7 @@ def compare_command(
     # Imported late, as the other commands and --help do not need the learners.
     from spinney.comparison.compare import compare
     from spinney.comparison.folds import usual_folds
+    from spinney.comparison.outcomes import EndedBy
 
     start = perf_counter()
     check_jobs(jobs)
@@ -430,6 +430,9 @@ def _kind_lines(table: TrainingTable) -> list[str]:
 
 def _next_step(options: _TableOptions, result: Comparison) -> str:
     """Return a suggestion for the next command."""
+    # Imported late, as --help needs no results.
+    from spinney.comparison.outcomes import Failure, Stage
+
     if options.data is None:
         return "Next, your own table: spinney compare DATA.csv --target COLUMN"
     best = result.best

@@ -13,7 +13,6 @@ import typer
 
 from spinney.cli._completion import complete_dataset
 from spinney.cli._error_messages import UserError
-from spinney.cli._table_writer import open_writer
 
 __all__ = ["CATALOGUE", "Dataset", "datasets"]
 
@@ -96,6 +95,9 @@ def datasets(
         close = get_close_matches(name, by_name, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(by_name)}"
         raise UserError(f"no data set {name!r}; {hint}")
+    # Imported late, so that --help and completion start fast.
+    from spinney.cli._table_writer import open_writer
+
     with open_writer(output, as_json=as_json) as write:
         write(_TABLES[name]())
 

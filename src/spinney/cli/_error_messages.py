@@ -6,10 +6,10 @@ import os
 import shlex
 import sys
 import traceback
+from typing import TYPE_CHECKING
 
-from spinney.data.errors import ParameterError
-from spinney.data.messages import Parameter, join_parts
-from spinney.data.notes import Note
+if TYPE_CHECKING:
+    from spinney.data.messages import Parameter
 
 __all__ = [
     "UserError",
@@ -41,6 +41,10 @@ class UserError(Exception):
 
 def one_line(error: BaseException) -> str:
     """Return the message of an error in one line, with options in place of parameters."""
+    # Imported late, for the start-up time of --help.
+    from spinney.data.errors import ParameterError
+    from spinney.data.messages import join_parts
+
     text = str(error)
     if isinstance(error, ParameterError):
         text = join_parts(error.parts, option_text)
@@ -49,6 +53,9 @@ def one_line(error: BaseException) -> str:
 
 def shell_text(note: str) -> str:
     """Return the text of a note with options in place of parameters."""
+    # Imported late, for the start-up time of --help.
+    from spinney.data.notes import Note
+
     return note.render(option_text) if isinstance(note, Note) else note
 
 
@@ -57,6 +64,7 @@ def option_text(parameter: Parameter) -> str:
 
     Examples
     --------
+    >>> from spinney.data.messages import Parameter
     >>> option_text(Parameter("scoring", "mae"))
     '--metric mae'
     >>> option_text(Parameter("overrule", {"zip": "category", "id": "dropped"}))

@@ -27,8 +27,6 @@ from spinney.cli._options import (
     TaskName,
     check_jobs,
 )
-from spinney.cli._settings import apply_settings, parse_settings
-from spinney.comparison.number_format import shown_error, shown_size, shown_time
 
 if TYPE_CHECKING:
     from spinney.comparison.comparison import Estimate
@@ -89,6 +87,9 @@ def fit(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no summary.")] = False,
 ) -> None:
     """Fit one model to a table and write it to a file."""
+    # Imported late, so that --help and completion start fast.
+    from spinney.cli._settings import apply_settings, parse_settings
+
     check_model_name(model)
     wanted = parse_settings(settings or [])
     if output.is_dir():
@@ -230,6 +231,9 @@ def _write(model: Any, output: Path, summary: dict[str, Any]) -> int:
 
 
 def _as_text(summary: dict[str, Any], output: Path) -> str:
+    # Imported late, so that --help and completion start fast.
+    from spinney.comparison.number_format import shown_error, shown_size, shown_time
+
     scores = summary["scores"]
     lines = [
         f"{summary['model']} ({summary['class']}) on {summary['data']}: {summary['target']}",

@@ -16,8 +16,6 @@ from spinney.cli._error_messages import UserError, one_line
 from spinney.cli._model_path import model_path, summary_of_fit
 from spinney.cli._models import MODEL_NAMES, create_model
 from spinney.cli._options import Data, Delimiter, Encoding, Jobs, NoHeader, check_jobs
-from spinney.cli._table_writer import check_output, is_text, open_writer
-from spinney.comparison.number_format import shown_time
 from spinney.data.task import Task
 
 if TYPE_CHECKING:
@@ -120,6 +118,10 @@ def predict(
     quiet: _Quiet = False,
 ) -> None:
     """Predict the rows of a table with a fitted model."""
+    # Imported late, so that --help and completion start fast.
+    from spinney.cli._table_writer import check_output, is_text, open_writer
+    from spinney.comparison.number_format import shown_time
+
     ending = check_output(output)
     if as_json and ending not in ("", ".jsonl"):
         raise UserError(f"--json writes lines of JSON, but the ending of {output} is {ending}")

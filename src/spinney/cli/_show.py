@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from spinney.cli._model_path import model_path, summary_of_fit
-from spinney.comparison.number_format import shown_error, shown_size, shown_time
 
 __all__ = ["show"]
 
@@ -74,6 +73,9 @@ def _contents(
 
 
 def _head(about: dict[str, Any], path: Path, size: int, uncertainty: str | None) -> list[str]:
+    # Imported late, so that --help and completion start fast.
+    from spinney.comparison.number_format import shown_size
+
     training = summary_of_fit(about)
     name = f"{training['model']}: " if training else ""
     lines = [f"{name}{about['class']}"]
@@ -111,6 +113,9 @@ def _own_facts(about: dict[str, Any]) -> list[str]:
 
 
 def _fitted_on(training: dict[str, Any]) -> list[str]:
+    # Imported late, so that --help and completion start fast.
+    from spinney.comparison.number_format import shown_time
+
     lines = [
         f"  fitted on: {training['data']}, {training['rows']:,} rows × "
         f"{training['columns']:,} columns, in {shown_time(training['seconds'])}, "
@@ -130,6 +135,9 @@ def _fitted_on(training: dict[str, Any]) -> list[str]:
 
 
 def _number(value: float | None, measure: str, spread: float | None = None) -> str:
+    # Imported late, so that --help and completion start fast.
+    from spinney.comparison.number_format import shown_error
+
     return "unknown" if value is None else shown_error(value, measure, spread)
 
 

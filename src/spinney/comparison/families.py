@@ -15,8 +15,6 @@ from functools import partial
 from itertools import chain, count
 from typing import Any
 
-from spinney.data.errors import ParameterError
-from spinney.data.messages import Parameter
 from spinney.data.task import Task
 
 __all__ = ["FAMILIES", "MAIN_MODEL", "Family", "select_families"]
@@ -285,6 +283,10 @@ def select_families(models: Any, task: Task) -> list[Family]:
 
     A model is a name, an estimator, or a pair of both; a dictionary has estimators by name.
     """
+    # Imported late, for the start-up time of the shell.
+    from spinney.data.errors import ParameterError
+    from spinney.data.messages import Parameter
+
     if models is None:
         return [family for family in FAMILIES if task in family.tasks]
     if isinstance(models, str) or hasattr(models, "fit"):
