@@ -6,32 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from spinney.data.table import Schema
 from spinney.forest.member_trees import LazyTrees, tree_of_subset
-from spinney.models.forest_store import ForestStore
 from spinney.models.methods import ModelMethods
 
 __all__ = ["Learners"]
 
 
 class Learners(ModelMethods):
-    """Mixin for the learners: core trees (`_store`) or other estimators (`_others`)."""
+    """Mixin for the learners: core trees (`_model`) or other estimators (`_others`)."""
 
     estimator_: Any
     n_features_in_: int
     warm_start = False
-    _store: ForestStore
-    _schema: Schema
+    _model: Any
     _seeds: list[int]
     _trees: Any
     _others: list[Any]
 
     def _drop_learners(self) -> None:
-        for name in ("_store", "_trees", "_others"):
+        for name in ("_model", "_trees", "_others"):
             self.__dict__.pop(name, None)
 
     def _is_native(self) -> bool:
-        return "_store" in vars(self)
+        return "_model" in vars(self)
 
     @property
     def categories_(self) -> list[Any]:
@@ -41,7 +38,7 @@ class Learners(ModelMethods):
                 f"{type(self).__name__} has no categories_: it is not fitted, or its learners are "
                 "not Spinney's trees"
             )
-        return list(self._schema.categories)
+        return list(self._model.schema.categories)
 
     @property
     def estimators_(self) -> Any:
@@ -59,23 +56,24 @@ class Learners(ModelMethods):
     def _make_fitted_tree(self, index: int) -> Any:
         tree = type(self.estimator_)(**self.estimator_.get_params(deep=False))
         tree.random_state = self._seeds[index]
-        columns = np.arange(self.n_features_in_)
-        return tree_of_subset(tree, self._store.tree(index), columns, self._schema)
+        columns, model = np.arange(self.n_features_in_), self._model
+        return tree_of_subset(tree, model.store.tree(index), columns, model.schema)
 
     def __len__(self) -> int:
         return len(self.estimators_)
 
-    def _set_store(self, store: ForestStore) -> None:
-        self._store = store
-        self._trees = LazyTrees(len(store), self._make_fitted_tree)
+    def replace_model(self, model: Any) -> None:
+        """Set the fitted model, or replace it by an equivalent one."""
+        super().replace_model(model)
+        self._trees = LazyTrees(model.n_trees, self._make_fitted_tree)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)  # type: ignore[misc]
+        super().__setstate__(state)
         if self._is_native():
-            self._set_store(self._store)
+            self.replace_model(self._model)
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_trees", None)
         return state
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 from warnings import warn
@@ -29,6 +30,7 @@ from spinney.data.core_table import core_table, core_targets, read_for_core
 from spinney.data.sample_weights import check_weights
 from spinney.data.table import fit_table
 from spinney.models.forest_store import ForestStore
+from spinney.models.tree_ensembles import VotingTrees
 from spinney.runtime.progress import progress_hook
 from spinney.runtime.rollback import all_or_nothing
 from spinney.runtime.threads import effective_n_jobs
@@ -225,7 +227,7 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
             n_classes,
             1,
             base.monotonic_cst is not None,
-            [0 if v is None else len(v) for v in schema.categories],
+            schema.n_categories,
         )
         template = type(base)(**base.get_params(deep=False))
         template.n_features_in_ = self.n_features_in_
@@ -264,8 +266,12 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
         self.estimator_errors_ = np.ones(self.n_estimators)
         self.estimator_errors_[: len(errors)] = errors
         self.classes_, self.n_classes_ = self.classes_[0], int(n_classes[0])
-        self._schema, self._seeds = schema, seeds
-        self._set_store(store)
+        self._seeds = seeds
+        self.replace_model(
+            VotingTrees(
+                store, schema, self.classes_, self.estimator_weights_, self.algorithm == "real"
+            )
+        )
         return self
 
     def _boost(self, iboost: int, X: Any, y: Any, sample_weight: Any, random_state: Any) -> Any:
@@ -320,6 +326,34 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
         out = np.zeros((len(probabilities), self.n_classes_))
         out[:, np.searchsorted(self.classes_, estimator.classes_)] = probabilities
         return out
+
+    def fitted_model(self) -> VotingTrees:
+        """Return the fitted model as an immutable value, without the estimator's methods.
+
+        Returns
+        -------
+        VotingTrees
+            The trees, with the present values of `estimator_weights_` and `algorithm`.
+        """
+        return replace(
+            super().fitted_model(),
+            weights=self.estimator_weights_,
+            real=self.algorithm == "real",
+        )
+
+    @classmethod
+    def _upgraded_state(cls, state: dict[str, Any]) -> dict[str, Any]:
+        if "_store" not in state:
+            return state
+        state = dict(state)
+        state["_model"] = VotingTrees(
+            state.pop("_store"),
+            state.pop("_schema"),
+            state["classes_"],
+            state["estimator_weights_"],
+            state["algorithm"] == "real",
+        )
+        return state
 
     def _make_fitted_tree(self, index: int) -> Any:
         tree = super()._make_fitted_tree(index)
@@ -391,21 +425,13 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
     def _staged_votes(self, X: Any, whole: bool = False) -> Iterator[Any]:
         n = len(self.estimators_)
         if self._is_native():
-            rows = read_for_core(self, X, self._schema)
+            model = self.fitted_model()
+            rows = read_for_core(self, X, model.schema)
             votes = np.zeros((rows.n_rows, self.n_classes_))
             ends = [n] if whole else range(1, n + 1)
             first = 0
             for end in ends:
-                _core.add_votes(
-                    self._store.core,
-                    rows,
-                    self.estimator_weights_,
-                    self.algorithm == "real",
-                    first,
-                    end,
-                    effective_n_jobs(self.n_jobs),
-                    votes,
-                )
+                model.add_votes(rows, (first, end), effective_n_jobs(self.n_jobs), votes)
                 first = end
                 yield votes
             return

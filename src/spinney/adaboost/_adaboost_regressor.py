@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -28,6 +29,7 @@ from spinney.data.core_table import core_table, core_targets, read_for_core
 from spinney.data.sample_weights import check_weights
 from spinney.data.table import fit_table
 from spinney.models.forest_store import ForestStore
+from spinney.models.tree_ensembles import MedianTrees
 from spinney.runtime.progress import progress_hook
 from spinney.runtime.rollback import all_or_nothing
 from spinney.runtime.threads import effective_n_jobs
@@ -183,7 +185,7 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
             [],
             1,
             inner_values,
-            [0 if v is None else len(v) for v in schema.categories],
+            schema.n_categories,
         )
         rows = core_table(table, schema)
         prepared = _core.PreparedTable(rows, options.tree.random_splits, n_threads, False)
@@ -230,9 +232,27 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
             self.estimator_errors_[t] = error
             weights = weights * beta ** ((1 - losses) * self.learning_rate)
             weights /= weights.sum()
-        self._schema, self._seeds = schema, seeds
-        self._set_store(store)
+        self._seeds = seeds
+        self.replace_model(MedianTrees(store, schema, self.estimator_weights_))
         return self
+
+    def fitted_model(self) -> MedianTrees:
+        """Return the fitted model as an immutable value, without the estimator's methods.
+
+        Returns
+        -------
+        MedianTrees
+            The trees, with the present values of `estimator_weights_`.
+        """
+        return replace(super().fitted_model(), weights=self.estimator_weights_)
+
+    @classmethod
+    def _upgraded_state(cls, state: dict[str, Any]) -> dict[str, Any]:
+        if "_store" not in state:
+            return state
+        state = dict(state)
+        store, schema = state.pop("_store"), state.pop("_schema")
+        return {**state, "_model": MedianTrees(store, schema, state["estimator_weights_"])}
 
     def _losses(self, errors: Any, has_weight: Any) -> Any:
         largest = errors[has_weight].max()
@@ -248,12 +268,9 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
         if not self._is_native():
             X = self._check_X(X)
             return np.array([estimator.predict(X) for estimator in self.estimators_]).T
-        rows = read_for_core(self, X, self._schema)
-        out = np.zeros((len(self._store), rows.n_rows, 1))
-        for t, tree_out in enumerate(out):
-            n_threads = effective_n_jobs(self.n_jobs)
-            _core.add_rounds(self._store.core, rows, 1, t, t + 1, n_threads, tree_out)
-        return out[:, :, 0].T
+        model = self.fitted_model()
+        rows = read_for_core(self, X, model.schema)
+        return model.raw_scores(rows, effective_n_jobs(self.n_jobs))
 
     def _median(self, predictions: Any, n: int) -> Any:
         """Return the weighted median of the first n learners.

@@ -30,7 +30,8 @@ from spinney.dask._model import (
 from spinney.dask._rows import DaskRows, Part, join_partitions, read_rows
 from spinney.data.table import fit_table
 from spinney.distributed.agreement import join_schemas
-from spinney.forest.base import ForestShare
+from spinney.distributed.workers import Workers
+from spinney.forest.merging import merge_forests
 from spinney.runtime.progress import progress_hook
 
 __all__ = [
@@ -71,7 +72,7 @@ class _DaskForest(InMemoryMixin, DaskModel[Any]):
             spread = "trees" if n_bytes <= _MEMORY_FRACTION * _least_memory() else "rows"
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         grow = self._grow_on_all_rows if spread == "trees" else self._grow_on_blocks
-        forest = _merge(grow(rows, seed), of_blocks=spread == "rows")
+        forest = merge_forests(grow(rows, seed), same_rows=spread == "trees")
         self._copy_fitted_state(forest)
         self.spread_ = spread
         return rows
@@ -101,9 +102,15 @@ class _DaskForest(InMemoryMixin, DaskModel[Any]):
         addresses = [] if client is None else sorted(workers_of(client))
         n_trees: int = self.n_estimators
         ends = np.linspace(0, n_trees, min(max(1, len(addresses)), n_trees) + 1).astype(int)
-        grow = import_dask().delayed(_grow_share, pure=False)
+        grow = import_dask().delayed(_grow_trees, pure=False)
         tasks = [
-            grow(rows.parts, self._local(int(b - a)), ForestShare(int(a), seed), None, None)
+            grow(
+                rows.parts,
+                self._local(int(b - a)),
+                Workers(seed=seed, first_tree=int(a)),
+                None,
+                None,
+            )
             for a, b in pairwise(ends)
         ]
         if not addresses:
@@ -127,12 +134,12 @@ class _DaskForest(InMemoryMixin, DaskModel[Any]):
         n_blocks = min(len(rows.parts), n_trees)
         blocks = np.array_split(np.arange(len(rows.parts)), n_blocks)
         ends = np.linspace(0, n_trees, n_blocks + 1).astype(int)
-        grow = import_dask().delayed(_grow_share, pure=False)
+        grow = import_dask().delayed(_grow_trees, pure=False)
         tasks = [
             grow(
                 [rows.parts[i] for i in block],
                 self._local(int(b - a)),
-                ForestShare(int(a), seed, schema, classes),
+                Workers(seed=seed, first_tree=int(a), schema=schema, classes=classes),
                 names,
                 1,
             )
@@ -185,50 +192,25 @@ def _count_classes_of_outputs(part: Part) -> list[tuple[Any, Any]]:
     return [count_classes(Part(part.X, column, part.weights)) for column in y.T]
 
 
-def _grow_share(
-    parts: list[Part], estimator: Any, share: ForestShare, names: Any, n_threads: int | None
+def _grow_trees(
+    parts: list[Part], estimator: Any, workers: Workers, names: Any, n_threads: int | None
 ) -> Any:
     """Grow some trees of a forest; n_threads=None uses all threads of the worker."""
     part = join_partitions(parts)
     if n_threads is None:
         n_threads = _own_threads()
-    estimator.n_jobs, estimator._share = n_threads, share
-    if share.schema is not None:
-        estimator.n_features_in_ = share.schema.n_features
+    estimator.n_jobs = n_threads
+    if workers.schema is not None:
+        estimator.n_features_in_ = workers.schema.n_features
         if names is not None:
             estimator.feature_names_in_ = names
-    if isinstance(estimator, ensemble.IsolationForest):
-        estimator.fit(part.X, None, part.weights)
-    else:
-        estimator.fit(part.X, part.y, part.weights)
-    del estimator._share
-    return estimator
+    return estimator.grow_trees(part.X, part.y, part.weights, workers)
 
 
 def _own_threads() -> int | None:
     """Return the number of threads of this worker, or None outside of workers."""
     worker = get_worker_or_none()
     return None if worker is None else int(worker.state.nthreads)
-
-
-def _merge(shares: list[Any], *, of_blocks: bool) -> Any:
-    """Join the trees of all workers or blocks in one forest."""
-    forest = shares[0]
-    for share in shares[1:]:
-        forest._store.extend(share._store)
-        if "estimators_features_" in vars(forest):
-            forest.estimators_features_ = forest.estimators_features_ + share.estimators_features_
-    forest.__dict__.pop("_estimators", None)
-    forest.__dict__.pop("_held_out", None)  # of some of the trees only
-    if of_blocks:
-        # Out-of-bag rows and rows of leaves are numbered within their block.
-        for name in [n for n in vars(forest) if n.startswith("_oob")] + ["_targets"]:
-            forest.__dict__.pop(name, None)
-    elif "_oob_sums" in vars(forest):
-        for name in ("_oob_sums", "_oob_squares", "_oob_n_trees"):
-            setattr(forest, name, sum(getattr(share, name) for share in shares))
-        forest.__dict__.pop("_oob_curve", None)
-    return forest
 
 
 _FIT = """Grow the forest.

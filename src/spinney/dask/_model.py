@@ -428,13 +428,13 @@ class QuantilesMixin:
 class InMemoryMixin:
     """Tree models whose methods about paths and rounds accept only rows in memory."""
 
-    def _read(self, X: Any) -> Any:
+    def _read_rows(self, X: Any) -> Any:
         if is_path(X) or is_dask(X):
             raise TypeError(
                 f"{type(self).__name__}: this method expects rows in memory, got "
                 f"{type(X).__name__}; call the method of to_local() with X.compute()"
             )
-        return super()._read(X)  # type: ignore[misc]
+        return super()._read_rows(X)  # type: ignore[misc]
 
 
 def gather_calibration(calibration: Any) -> Any:

@@ -29,11 +29,13 @@ from spinney.data.core_table import core_table, core_targets, read_for_core
 from spinney.data.sample_weights import check_weights, scale_extreme
 from spinney.data.table import Schema, fit_table
 from spinney.data.warm_start import check_same_classes, check_same_columns, check_same_outputs
-from spinney.forest.base import by_trees, n_rows_drawn
+from spinney.forest.base import tree_progress
 from spinney.forest.member_trees import LazyTrees, tree_of_subset
-from spinney.forest.out_of_bag import as_of_all, grows_whole, means_of_all
+from spinney.forest.out_of_bag import grows_whole, mean_of_all_trees, votes_of_all_trees
+from spinney.forest.sampling import n_rows_drawn
 from spinney.models.forest_store import ForestStore
 from spinney.models.methods import ModelMethods
+from spinney.models.tree_ensembles import AveragedTrees
 from spinney.runtime.progress import progress_hook
 from spinney.runtime.rollback import all_or_nothing
 from spinney.runtime.threads import effective_n_jobs
@@ -85,12 +87,21 @@ _PARAMETERS = """estimator : estimator, default=None
 class _Bagging(ModelMethods):
     """Base class of both bagging estimators: growth and prediction in the core."""
 
-    _store: ForestStore
-    _schema: Schema
+    _model: AveragedTrees
     _estimators: Any
 
     def _is_native(self) -> bool:
-        return "_store" in vars(self)
+        return "_model" in vars(self)
+
+    def fitted_model(self) -> AveragedTrees:
+        """Return the fitted model as an immutable value, without the estimator's methods.
+
+        Returns
+        -------
+        AveragedTrees
+            The trees; `voting` is that of the estimator at the time of the call.
+        """
+        return replace(super().fitted_model(), hard=getattr(self, "voting", "soft") == "hard")
 
     @property
     def categories_(self) -> list[Any]:
@@ -100,7 +111,7 @@ class _Bagging(ModelMethods):
                 f"{type(self).__name__} has no categories_: it is not fitted, or its learners are "
                 "not Spinney's trees"
             )
-        return list(self._schema.categories)
+        return list(self._model.schema.categories)
 
     def _default_estimator(self) -> Any:
         raise NotImplementedError
@@ -129,7 +140,7 @@ class _Bagging(ModelMethods):
             Itself.
         """
         if not (self.warm_start and self._is_native()):  # type: ignore[attr-defined]
-            for name in ("_store", "_estimators", "_features", "oob_curve_", "_held_out"):
+            for name in ("_model", "_estimators", "_features", "oob_curve_", "_held_out"):
                 self.__dict__.pop(name, None)
         base = self._get_estimator()
         kind_fits = is_classifier(base) == is_classifier(self)
@@ -153,8 +164,8 @@ class _Bagging(ModelMethods):
         if self.warm_start and self.oob_score:
             raise ValueError("Out of bag estimate only available if warm_start=False")
         vars(self).pop("oob_score_", None)
-        before = vars(self).get("_store")
-        n_before = 0 if before is None else len(before)
+        before: AveragedTrees | None = vars(self).get("_model")
+        n_before = 0 if before is None else before.n_trees
         n_more = self.n_estimators - n_before
         if n_more < 0:
             raise ValueError(
@@ -168,7 +179,7 @@ class _Bagging(ModelMethods):
         table, schema = fit_table(self, X, y, categorical_features=declared)
         n_rows = table.n_rows
         if before is not None:
-            check_same_columns(self._schema, schema)
+            check_same_columns(before.schema, schema)
         weights, exponent = None, 0
         if sample_weight is not None:
             weights = _check_sample_weight(
@@ -184,7 +195,7 @@ class _Bagging(ModelMethods):
                     stacklevel=3,
                 )
         y = _flatten_targets(y, classes=is_classifier(self))
-        known, n_known = (vars(self).get(name) for name in ("classes_", "n_outputs_"))
+        known_classes = vars(self).get("classes_")
         if is_classifier(self):
             codes, labels = encode_classes(self, y)
             class_weight = base._encode_classes(labels)[1] if base.class_weight else None
@@ -192,12 +203,11 @@ class _Bagging(ModelMethods):
         else:
             codes, class_weight, n_classes = encode_numbers(base, y), None, []
         check_consistent_length(np.empty((n_rows, 0)), codes)
-        self._schema = schema
         self.n_outputs_ = codes.shape[1]
         if before is not None:
-            check_same_outputs(n_known, self.n_outputs_)
+            check_same_outputs(before.n_outputs, self.n_outputs_)
             if is_classifier(self):
-                check_same_classes(known, self.classes_)
+                check_same_classes(known_classes, self.classes_)
         self._n_samples = n_rows
         self._sample_weight = weights
         self._max_samples = n_rows_drawn(n_rows, self.max_samples, weights, exponent)
@@ -219,12 +229,12 @@ class _Bagging(ModelMethods):
         seeds = random_state.randint(np.iinfo(np.int32).max, size=n_more)
         old_seeds = self._seeds if n_before > 0 else np.empty(0, dtype=seeds.dtype)
 
-        store = before
-        if store is None:
-            n_categories = [0 if v is None else len(v) for v in schema.categories]
+        if before is not None:
+            store = before.store
+        else:
             inner_values = base.criterion == "absolute_error" or base.monotonic_cst is not None
             store = ForestStore(
-                base.criterion, n_classes, self.n_outputs_, inner_values, n_categories
+                base.criterion, n_classes, self.n_outputs_, inner_values, schema.n_categories
             )
             self._features = []
         options = _core.ForestOptions()
@@ -264,12 +274,12 @@ class _Bagging(ModelMethods):
             )
             self._features = self._features + features
         self._seeds = np.concatenate([old_seeds, seeds])
-        self._store = store
-        made = vars(self).get("_estimators")
-        self._estimators = None if made is None else made.extended(len(store))
+        created = vars(self).get("_estimators")
+        self._estimators = None if created is None else created.extended(len(store))
         if is_classifier(self):
             self._codes = np.arange(int(self.n_classes_[0]))
             self.classes_, self.n_classes_ = self.classes_[0], int(self.n_classes_[0])
+        self._model = AveragedTrees(store, schema, self.classes_ if is_classifier(self) else None)
         if self.oob_score:
             self._score_out_of_bag(codes, out_of_bag)
         held = self._collect_out_of_bag(base, codes, centre, out_of_bag) if keeps_some else None
@@ -297,12 +307,14 @@ class _Bagging(ModelMethods):
         if is_classifier(self):
             truth = truth[:, 0].astype(np.int32)
             if self.voting == "hard" or grows_whole(base):
-                predicted = as_of_all(predicted, truth, n_trees, len(self._store))
+                predicted = votes_of_all_trees(predicted, truth, n_trees, self._model.n_trees)
         else:
             squares = out_of_bag.squares.reshape(len(codes), -1)[rows] / n_trees[:, None]
             with np.errstate(over="ignore", invalid="ignore"):
                 variance = squares - (predicted - centre) ** 2
-            predicted = means_of_all(predicted, truth, variance, n_trees, len(self._store), weights)
+            predicted = mean_of_all_trees(
+                predicted, truth, variance, n_trees, self._model.n_trees, weights=weights
+            )
             if self.n_outputs_ == 1:
                 truth, predicted = truth[:, 0], predicted[:, 0]
         return HeldOut("rows out of the bag", truth, predicted, weights=weights, rows=rows)
@@ -351,7 +363,7 @@ class _Bagging(ModelMethods):
                 raise AttributeError(f"{type(self).__name__} is not fitted: it has no estimators_")
             return self._others
         if vars(self).get("_estimators") is None:
-            self._estimators = LazyTrees(len(self._store), self._make_fitted_tree)
+            self._estimators = LazyTrees(self._model.n_trees, self._make_fitted_tree)
         return self._estimators
 
     @estimators_.setter
@@ -370,7 +382,8 @@ class _Bagging(ModelMethods):
     def _make_fitted_tree(self: Any, index: int) -> Any:
         tree = type(self.estimator_)(**self.estimator_.get_params(deep=False))
         tree.random_state = _tree_seed(self._seeds[index])
-        tree_of_subset(tree, self._store.tree(index), self._features[index], self._schema)
+        model = self._model
+        tree_of_subset(tree, model.store.tree(index), self._features[index], model.schema)
         if is_classifier(self):
             tree.classes_ = self._codes
             tree.n_classes_ = self.n_classes_
@@ -381,17 +394,21 @@ class _Bagging(ModelMethods):
         state.pop("_estimators", None)
         return state
 
+    @classmethod
+    def _upgraded_state(cls, state: dict[str, Any]) -> dict[str, Any]:
+        if "_store" not in state:
+            return state
+        state = dict(state)
+        store, schema = state.pop("_store"), state.pop("_schema")
+        return {**state, "_model": AveragedTrees(store, schema, state.get("classes_"))}
+
     def __sklearn_is_fitted__(self) -> bool:
         return self._is_native() or "_others" in vars(self)
 
     def _mean_prediction(self: Any, X: Any) -> Any:
         """Return the mean prediction of the trees, (n_rows, n_outputs * n_classes)."""
-        table = read_for_core(self, X, self._schema)
-        out = np.empty((table.n_rows, self._store.width))
-        hard = getattr(self, "voting", "soft") == "hard"
-        self._store.core.sum_predictions(table, hard, effective_n_jobs(self.n_jobs), out)
-        out /= len(self._store)
-        return out
+        rows = read_for_core(self, X, self._model.schema)
+        return self.fitted_model().mean_scores(rows, effective_n_jobs(self.n_jobs))
 
     def _score_out_of_bag(self: Any, codes: Any, out_of_bag: Any) -> None:
         raise NotImplementedError
@@ -734,4 +751,4 @@ def _offset_hook(hook: Any, first: int, n_trees: int) -> Any:
     """Return a progress hook that adds the trees of earlier batches."""
     if hook is None:
         return None
-    return by_trees(lambda done, _: hook(min(n_trees, first + done), n_trees), n_trees - first)
+    return tree_progress(lambda done, _: hook(min(n_trees, first + done), n_trees), n_trees - first)

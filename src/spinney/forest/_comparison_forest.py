@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.forest.base import n_rows_drawn
+from spinney.forest.sampling import n_rows_drawn
 from spinney.runtime.progress import progress_hook
 from spinney.tree.triplet.base import (
     PARAMETERS,

@@ -1,4 +1,4 @@
-"""Random trees as an embedding: a row is the leaves that it falls into."""
+"""Random trees as an embedding: a row is encoded by its leaves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, _num_samples, check_is_fitted
 
+from spinney.data.table import Schema
 from spinney.forest.base import BaseForest
+from spinney.models.forest_store import ForestStore
+from spinney.models.tree_ensembles import EmbeddingTrees
 from spinney.runtime.rollback import all_or_nothing
 from spinney.tree import ExtraTreeRegressor
 
@@ -19,12 +22,12 @@ __all__ = ["RandomTreesEmbedding"]
 
 
 class RandomTreesEmbedding(TransformerMixin, BaseForest):
-    """Codes rows by the leaves of random trees.
+    """Encodes rows by the leaves of random trees.
 
-    Each tree cuts a random column at a random place at each node, whatever a target might say.
-    A row becomes as many ones as there are trees, one for each leaf it falls into: rows that are
-    near each other share leaves. Parameters and attributes are those of scikit-learn's class of
-    the same name; what is added is marked *new*.
+    Each tree splits each node at a random threshold of a random column, without any target. The
+    encoding has a one for the leaf of the row in each tree, and zeros elsewhere: similar rows have
+    common leaves. Parameters and attributes are those of scikit-learn's class of the same name;
+    additions are marked *new*.
 
     Parameters
     ----------
@@ -33,45 +36,46 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):
     max_depth : int, default=5
         Largest depth of a tree.
     min_samples_split : int or float, default=2
-        Rows that a node needs to be split; a float is a share of all rows.
+        Minimum number of rows to split a node; a float is a fraction of all rows.
     min_samples_leaf : int or float, default=1
-        Rows that each child must have; a float is a share of all rows.
+        Minimum number of rows of each child; a float is a fraction of all rows.
     min_weight_fraction_leaf : float, default=0.0
-        Share of the total weight that each child must have.
+        Minimum fraction of the total weight in each child.
     max_leaf_nodes : int, default=None
         Largest number of leaves of a tree.
     min_impurity_decrease : float, default=0.0
-        Decrease of the variance of a random target that a split must reach.
+        Minimum decrease of the variance of a random target by a split.
     sparse_output : bool, default=True
         Whether `transform` returns a sparse matrix.
     n_jobs : int, default=None
-        Threads; None means the value of `spinney.set_num_threads`.
+        Number of threads; None means the value of `spinney.set_num_threads`.
     random_state : int, RandomState instance or None, default=None
-        Decides all draws.
+        Seed of all draws.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     warm_start : bool, default=False
-        Whether fit goes on with the trees that are there, up to `n_estimators`.
+        Whether `fit` keeps the existing trees and adds more, up to `n_estimators`.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        *New*. Columns that hold categories: "from_dtype" takes a frame's string and category
-        columns; or a boolean mask, indices, or names; None means that all are numeric.
+        *New*. Categorical columns: "from_dtype" means string and category columns of frames; or a
+        boolean mask, indices, or names. None means that all columns are numeric.
     callbacks : callable or list of callables, default=None
-        *New*. Called during fit with (trees done, all trees); an exception ends it.
+        *New*. Called during the fit with (trees grown, number of trees); an exception ends the
+        fit.
 
     Attributes
     ----------
     estimator_ : ExtraTreeRegressor
-        A tree with the parameters of all.
+        An unfitted tree with the parameters of all trees.
     estimators_ : sequence of ExtraTreeRegressor
-        The trees, each made when it is first asked for.
+        The trees; each is created on first access.
     n_features_in_ : int
-        Columns seen in fit.
+        Number of training columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names that are all strings.
+        Names of the columns, if all of them are strings.
     n_outputs_ : int
         1.
     one_hot_encoder_ : OneHotEncoder
-        Makes ones of leaves.
+        The encoder of the leaves.
 
     Examples
     --------
@@ -83,7 +87,7 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):
     """
 
     _tree_class = ExtraTreeRegressor
-    # What the other forests have as parameters.
+    # Parameters of the other forests.
     criterion = "squared_error"
     max_features = 1
     bootstrap = False
@@ -144,6 +148,16 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):
         self.categorical_features = categorical_features
         self.callbacks = callbacks
 
+    def _create_model(self, store: ForestStore, schema: Schema) -> EmbeddingTrees:
+        return EmbeddingTrees(store, schema)
+
+    @classmethod
+    def _upgraded_state(cls, state: dict[str, Any]) -> dict[str, Any]:
+        state = super()._upgraded_state(state)
+        if "_model" in state:
+            state["_model"] = EmbeddingTrees(state["_model"].store, state["_model"].schema)
+        return state
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RandomTreesEmbedding:
         """Grow the trees.
 
@@ -154,19 +168,19 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):
         y : object, default=None
             Not used.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows; those of weight zero are left out.
+            Weights of the rows; rows of weight zero are ignored.
 
         Returns
         -------
         RandomTreesEmbedding
-            Itself.
+            The fitted estimator.
         """
         self.fit_transform(X, y, sample_weight=sample_weight)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Grow the trees and code the rows by them.
+        """Grow the trees and encode the rows.
 
         Parameters
         ----------
@@ -175,14 +189,14 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):
         y : object, default=None
             Not used.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights of the rows; those of weight zero are left out.
+            Weights of the rows; rows of weight zero are ignored.
 
         Returns
         -------
         sparse matrix or ndarray of shape (n_rows, n_leaves)
-            Ones where a row falls into a leaf.
+            Ones for the leaves of the row.
         """
-        # A target that says nothing, but keeps nodes from being pure.
+        # A random target: it has no information, but no node with several rows is pure.
         target = check_random_state(self.random_state).uniform(size=_num_samples(X))
         with all_or_nothing(self):
             self._fit(X, target, sample_weight)
@@ -192,7 +206,7 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):
         return out
 
     def transform(self, X: Any) -> Any:
-        """Code rows by the leaves that they fall into.
+        """Encode rows by their leaves.
 
         Parameters
         ----------
@@ -202,7 +216,7 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):
         Returns
         -------
         sparse matrix or ndarray of shape (n_rows, n_leaves)
-            Ones where a row falls into a leaf.
+            Ones for the leaves of the row.
         """
         check_is_fitted(self)
         return self.one_hot_encoder_.transform(self.apply(X))

@@ -1,4 +1,4 @@
-"""Isolation forests: rows that are parted early from the others are outliers."""
+"""Isolation forest: rows that random splits isolate early are outliers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from spinney import _core
 from spinney.data.core_table import core_table, core_targets, read_for_core
 from spinney.data.sample_weights import check_weights
-from spinney.data.table import Schema
 from spinney.data.warm_start import check_same_columns
-from spinney.forest.base import ForestShare, by_trees, draw_seed, learn_table
+from spinney.distributed.workers import LOCAL, Workers
+from spinney.forest.base import read_training_table, tree_progress
 from spinney.forest.member_trees import LazyTrees, tree_of_subset
+from spinney.forest.sampling import TreeSamples, draw_seed
+from spinney.forest.upgrade import upgrade_isolation_forest
 from spinney.models.forest_store import ForestStore
 from spinney.models.methods import ModelMethods
+from spinney.models.tree_ensembles import IsolationTrees
 from spinney.runtime.progress import progress_hook
 from spinney.runtime.rollback import all_or_nothing
 from spinney.runtime.threads import effective_n_jobs
@@ -31,48 +34,49 @@ __all__ = ["IsolationForest"]
 
 
 class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
-    """Finds outliers by how few random questions part them from the other rows.
+    """Outlier detection by the number of random splits that isolate a row.
 
-    Each tree asks at random, a random column at a random place, until the rows of a small sample
-    are alone or the tree is as deep as the logarithm of the sample. Rows whose leaves lie near
-    the roots are outliers. Parameters and attributes are those of scikit-learn's class of the
-    same name; what is added is marked *new*.
+    Each tree splits a small sample of the rows at random thresholds of random columns, until each
+    leaf has one row or the depth is the logarithm of the sample size. Rows with leaves near the
+    root are outliers. Parameters and attributes are those of scikit-learn's class of the same
+    name; additions are marked *new*.
 
     Parameters
     ----------
     n_estimators : int, default=100
         Number of trees.
     max_samples : "auto", int or float, default="auto"
-        Rows drawn for each tree: a number, or a share of all rows; "auto" is 256, or all if there
-        are fewer.
+        Rows drawn for each tree: a number, or a fraction of all rows. "auto" is 256, or all rows
+        if there are fewer.
     contamination : "auto" or float, default="auto"
-        Share of outliers among the rows of fit, which sets the threshold of `predict`; "auto"
-        takes the threshold of the original paper.
+        Fraction of outliers among the training rows, which determines the threshold of `predict`;
+        "auto" is the threshold of the original paper.
     max_features : int or float, default=1.0
-        Columns drawn for each tree: a number, or a share.
+        Columns drawn for each tree: a number, or a fraction.
     bootstrap : bool, default=False
         Whether rows are drawn with replacement.
     n_jobs : int, default=None
-        Threads; None means the value of `spinney.set_num_threads`. The result has the same bits
-        for any number.
+        Number of threads; None means the value of `spinney.set_num_threads`. The result has the
+        same bits for any number.
     random_state : int, RandomState instance or None, default=None
-        Decides all draws. Tree t is the same whatever `n_estimators` is.
+        Seed of all draws. Tree t does not depend on `n_estimators`.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     warm_start : bool, default=False
-        Whether fit goes on with the trees that are there, up to `n_estimators`.
+        Whether `fit` keeps the existing trees and adds more, up to `n_estimators`.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        *New*. Columns that hold categories: "from_dtype" takes a frame's string and category
-        columns; or a boolean mask, indices, or names; None means that all are numeric.
+        *New*. Categorical columns: "from_dtype" means string and category columns of frames; or a
+        boolean mask, indices, or names. None means that all columns are numeric.
     callbacks : callable or list of callables, default=None
-        *New*. Called during fit with (trees done, all trees); an exception ends it.
+        *New*. Called during the fit with (trees grown, number of trees); an exception ends the
+        fit.
 
     Attributes
     ----------
     estimator_ : ExtraTreeRegressor
-        A tree with the parameters of all.
+        An unfitted tree with the parameters of all trees.
     estimators_ : sequence of ExtraTreeRegressor
-        The trees, each made when it is first asked for.
+        The trees; each is created on first access.
     estimators_features_ : list of ndarray
         The columns that each tree uses.
     estimators_samples_ : list of ndarray
@@ -82,17 +86,17 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
     offset_ : float
         ``decision_function = score_samples - offset_``.
     n_features_in_ : int
-        Columns seen in fit.
+        Number of training columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names that are all strings.
+        Names of the columns, if all of them are strings.
     categories_ : list of (ndarray or None)
-        *New*. The categories of each column, None where it is numeric.
+        *New*. The categories of each column, None for a numeric one.
 
     Notes
     -----
-    Missing values go left or right by the toss of a coin where the rows of a node have them, as
-    one more value; categories are divided at random. A category that fit did not see, and a
-    missing value where fit saw none, goes to the larger side.
+    If a node has missing values, they go to a random side, like one more value. Categories are
+    split at random. Categories that were not in the training rows, and missing values in nodes
+    without missing training values, go to the larger child.
 
     Examples
     --------
@@ -106,9 +110,9 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
     estimators_features_: list[NDArray[np.int64]]
     n_features_in_: int
     categories_: list[Any]
-    _schema: Schema
-    _store: ForestStore
-    _share: ForestShare | None = None  # while several workers grow one forest
+    _model: IsolationTrees
+    _samples: TreeSamples
+    estimator_: ExtraTreeRegressor
 
     _parameter_constraints: dict[str, Any] = {
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
@@ -174,33 +178,81 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
         Returns
         -------
         IsolationForest
-            Itself.
+            The fitted estimator.
         """
         with all_or_nothing(self):
             return self._fit(X, sample_weight)
 
-    def _fit(self, X: Any, sample_weight: Any) -> IsolationForest:
-        n_threads = effective_n_jobs(self.n_jobs)
-        before = self.__dict__.get("_store") if self.warm_start else None
+    def grow_trees(self, X: Any, y: Any, sample_weight: Any, workers: Workers) -> IsolationForest:
+        """Grow some trees of a forest that several workers grow together.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        workers : Workers
+            The seed of the forest, and the number of the first tree of this worker.
+
+        Returns
+        -------
+        IsolationForest
+            The estimator, with the trees of this worker.
+        """
+        self._validate_params()
+        return self._fit(X, sample_weight, workers)
+
+    def _fit(self, X: Any, sample_weight: Any, workers: Workers = LOCAL) -> IsolationForest:
+        before: IsolationTrees | None = vars(self).get("_model") if self.warm_start else None
         if before is None:
-            for name in ("_store", "_estimators"):
+            for name in ("_model", "_samples", "_estimators"):
                 self.__dict__.pop(name, None)
-        table, schema = learn_table(self, X)
-        n_rows = table.n_rows
+        table, schema = read_training_table(self, X, "no_validation", workers)
         if before is not None:
-            check_same_columns(self._schema, schema)
-        weights = None
-        if sample_weight is not None:
-            weights = check_weights(sample_weight, n_rows)
-            if not weights.sum() > 0:
-                raise ValueError("sample_weight leaves no row of positive weight")
-        n_drawn = self._n_rows_drawn(n_rows)
+            check_same_columns(before.schema, schema)
+        weights = self._check_weights(sample_weight, table.n_rows)
+        n_drawn = self._n_rows_drawn(table.n_rows)
         if not self.bootstrap and weights is not None and np.count_nonzero(weights) < n_drawn:
             raise ValueError(
                 f"max_samples: expected at most {np.count_nonzero(weights)}, the number of rows of "
                 f"positive sample_weight, to draw without replacement, got {n_drawn}"
             )
-        n_before = 0 if before is None else len(before)
+        n_before = 0 if before is None else before.n_trees
+        n_more = self._n_trees_to_grow(n_before)
+        if before is None:
+            seed = draw_seed(self.random_state, workers)
+            self.estimators_features_ = []
+        else:
+            seed = self._samples.seed
+        self.categories_ = list(schema.categories)
+        self.max_samples_ = n_drawn
+        self._samples = TreeSamples(seed, table.n_rows, n_drawn, bool(self.bootstrap), weights)
+        max_depth = int(np.ceil(np.log2(max(n_drawn, 2))))
+        self.estimator_ = ExtraTreeRegressor(max_depth=max_depth, max_features=1)
+        if before is None:
+            store = ForestStore("squared_error", [], 1, False, schema.n_categories)
+        else:
+            store = before.store
+        rows = core_table(table, schema)
+        if n_more > 0:
+            self._grow(rows, store, n_before + workers.first_tree, n_more)
+        self._model = IsolationTrees(store, schema, n_drawn)
+        created = vars(self).get("_estimators")
+        self._estimators = None if created is None else created.extended(len(store))
+        self.offset_ = -0.5
+        if self.contamination != "auto":
+            scores = self._score_rows(rows)
+            self.offset_ = float(np.percentile(scores, 100.0 * self.contamination))
+        return self
+
+    def _check_weights(self, sample_weight: Any, n_rows: int) -> Any:
+        if sample_weight is None:
+            return None
+        weights = check_weights(sample_weight, n_rows)
+        if not weights.sum() > 0:
+            raise ValueError("sample_weight leaves no row of positive weight")
+        return weights
+
+    def _n_trees_to_grow(self, n_before: int) -> int:
         n_more = self.n_estimators - n_before
         if n_more < 0:
             raise ValueError(
@@ -210,62 +262,42 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
         if n_more == 0:
             warn(
                 "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                stacklevel=2,
+                stacklevel=5,
             )
-        if before is None:
-            self._seed = draw_seed(self)
-            self.estimators_features_ = []
-        self._schema = schema
-        self.categories_ = list(schema.categories)
-        self.max_samples_ = n_drawn
-        self._n_samples = n_rows
-        self._sample_weight = weights
-        self._max_samples = n_drawn
-        max_depth = int(np.ceil(np.log2(max(n_drawn, 2))))
-        self.estimator_ = ExtraTreeRegressor(max_depth=max_depth, max_features=1)
-        store = before
-        if store is None:
-            n_categories = [0 if v is None else len(v) for v in self.categories_]
-            store = ForestStore("squared_error", [], 1, False, n_categories)
-        first_tree = n_before + (0 if self._share is None else self._share.first_tree)
-        features = self._draw_features(first_tree, n_more)
+        return n_more
+
+    def _grow(self, rows: Any, store: ForestStore, first_tree: int, n_trees: int) -> None:
+        """Append trees to the store."""
+        n_threads = effective_n_jobs(self.n_jobs)
+        features = self._draw_features(first_tree, n_trees)
         options = _core.ForestOptions()
         tree = _core.GrowOptions()
         tree.criterion = "squared_error"
         tree.random_splits = True
-        tree.max_depth = max_depth
+        tree.max_depth = int(self.estimator_.max_depth or 1)
         tree.max_features = 1
-        tree.seed = self._seed
+        tree.seed = self._samples.seed
         tree.narrow_thresholds = True
         options.tree = tree
         options.first_tree = first_tree
-        options.n_trees = n_more
+        options.n_trees = n_trees
         options.n_threads = n_threads
         options.bootstrap = True
         options.replace = bool(self.bootstrap)
-        options.n_drawn = n_drawn
-        rows = core_table(table, schema)
-        if n_more > 0:
-            # Targets that are all different: no node is pure before its rows are alone.
-            targets = np.random.default_rng(self._seed).permutation(n_rows).astype(np.float64)
-            store.core.grow(
-                _core.PreparedTable(rows, True, n_threads, True),
-                core_targets(targets[:, None], [], None),
-                options,
-                weights,
-                None,
-                features,
-                _core.OutOfBag(),
-                by_trees(progress_hook(self), n_more),
-            )
-        self._store = store
-        made = vars(self).get("_estimators")
-        self._estimators = None if made is None else made.extended(len(store))
-        self.offset_ = -0.5
-        if self.contamination != "auto":
-            scores = self._score_table(rows)
-            self.offset_ = float(np.percentile(scores, 100.0 * self.contamination))
-        return self
+        options.n_drawn = int(self._samples.n_drawn or 0)
+        # All targets differ, so no node with several rows is pure.
+        n_rows = self._samples.n_rows
+        targets = np.random.default_rng(self._samples.seed).permutation(n_rows).astype(np.float64)
+        store.core.grow(
+            _core.PreparedTable(rows, True, n_threads, True),
+            core_targets(targets[:, None], [], None),
+            options,
+            self._samples.weights,
+            None,
+            features,
+            _core.OutOfBag(),
+            tree_progress(progress_hook(self), n_trees),
+        )
 
     def _n_rows_drawn(self, n_rows: int) -> int:
         if isinstance(self.max_samples, str):
@@ -281,7 +313,7 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
         return max(1, int(self.max_samples * n_rows))
 
     def _draw_features(self, first: int, n_trees: int) -> Any:
-        """Columns of each new tree, or None for all; adds to ``estimators_features_``."""
+        """Return the columns of each new tree, or None for all columns."""
         n_features = self.n_features_in_
         wanted = self.max_features
         n_drawn = int(wanted) if isinstance(wanted, Integral) else int(wanted * n_features)
@@ -293,7 +325,7 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
             self.estimators_features_ = self.estimators_features_ + drawn
             return None
         drawn = [
-            np.random.default_rng([self._seed, t]).permutation(n_features)[:n_drawn]
+            np.random.default_rng([self._samples.seed, t]).permutation(n_features)[:n_drawn]
             for t in range(first, first + n_trees)
         ]
         self.estimators_features_ = self.estimators_features_ + drawn
@@ -301,35 +333,32 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
 
     @property
     def estimators_(self) -> Any:
-        """The trees as estimators; each is made when it is first asked for."""
-        if "_store" not in vars(self):
+        """The trees as estimators; each is created on first access."""
+        if "_model" not in vars(self):
             raise AttributeError("IsolationForest is not fitted: it has no estimators_")
         if self.__dict__.get("_estimators") is None:
-            self._estimators = LazyTrees(len(self._store), self._make_fitted_tree)
+            self._estimators = LazyTrees(self._model.n_trees, self._make_fitted_tree)
         return self._estimators
 
     def _make_fitted_tree(self, index: int) -> Any:
         tree = ExtraTreeRegressor(**self.estimator_.get_params(deep=False))
-        tree.random_state = _core.seed_of_tree(self._seed, index)
+        tree.random_state = self._samples.seed_of_tree(index)
         return tree_of_subset(
-            tree, self._store.tree(index), self.estimators_features_[index], self._schema
+            tree,
+            self._model.store.tree(index),
+            self.estimators_features_[index],
+            self._model.schema,
         )
 
     @property
     def estimators_samples_(self) -> list[NDArray[np.int64]]:
-        """Rows that each tree was grown from, drawn again when asked for."""
+        """Training rows of each tree, drawn again on access."""
         check_is_fitted(self)
-        return [
-            _core.draw_bag(
-                self._n_samples,
-                self._max_samples,
-                bool(self.bootstrap),
-                self._sample_weight,
-                self._seed,
-                t,
-            )
-            for t in range(len(self._store))
-        ]
+        return [self._samples.rows_of_tree(t) for t in range(self._model.n_trees)]
+
+    @classmethod
+    def _upgraded_state(cls, state: dict[str, Any]) -> dict[str, Any]:
+        return upgrade_isolation_forest(state)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -337,17 +366,16 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
         return state
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_store" in vars(self)
+        return "_model" in vars(self)
 
-    def _score_table(self, table: Any) -> NDArray[np.float64]:
-        depths = np.empty(table.n_rows)
-        self._store.core.path_lengths(table, effective_n_jobs(self.n_jobs), depths)
-        usual = len(self._store) * _core.mean_path_length(float(self.max_samples_))
-        scores = 2.0 ** -(depths / usual) if usual > 0 else np.full_like(depths, 0.5)
+    def _score_rows(self, rows: Any) -> NDArray[np.float64]:
+        lengths = self._model.raw_scores(rows, effective_n_jobs(self.n_jobs))[:, 0]
+        usual = self._model.usual_length
+        scores = 2.0 ** -(lengths / usual) if usual > 0 else np.full_like(lengths, 0.5)
         return -scores
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Return the opposite of the anomaly score: near -1 for outliers, near 0 for others.
+        """Return the negated anomaly score: near -1 for outliers, near 0 for others.
 
         Parameters
         ----------
@@ -360,10 +388,10 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
             The lower, the more abnormal.
         """
         check_is_fitted(self)
-        return self._score_table(read_for_core(self, X, self._schema))
+        return self._score_rows(read_for_core(self, X, self._model.schema))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return how far each row is on the side of the usual.
+        """Return the score of each row relative to the threshold of `predict`.
 
         Parameters
         ----------
@@ -378,7 +406,7 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Tell outliers from the others.
+        """Classify rows as outliers or inliers.
 
         Parameters
         ----------

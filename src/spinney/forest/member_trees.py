@@ -1,4 +1,4 @@
-"""The trees of a forest as estimators, made when they are asked for."""
+"""The trees of an ensemble as estimators, created on first access."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["LazyTrees", "tree_of_subset"]
 
 
 class LazyTrees(Sequence[Any]):
-    """A sequence of estimators of which each is made at its first use, and kept.
+    """A sequence of estimators; each is created on first access and kept.
 
     Parameters
     ----------
     n_trees : int
-        How many there are.
+        Number of estimators.
     make : callable
-        ``make(i)`` returns the i-th.
+        ``make(i)`` returns estimator i.
     """
 
     def __init__(self, n_trees: int, make: Callable[[int], Any]) -> None:
@@ -30,7 +30,7 @@ class LazyTrees(Sequence[Any]):
         self._made: dict[int, Any] = {}
 
     def extended(self, n_trees: int) -> LazyTrees:
-        """Return the same trees and more; what was made stays the same object."""
+        """Return a longer sequence with the same objects for trees created so far."""
         more = LazyTrees(n_trees, self._make)
         more._made = self._made
         return more
@@ -54,23 +54,23 @@ class LazyTrees(Sequence[Any]):
 
 
 def tree_of_subset(estimator: Any, tree: Tree, features: Any, schema: Schema) -> Any:
-    """Make a fitted estimator of a tree that saw some columns of a table only.
+    """Turn an unfitted estimator into a fitted one with a tree of an ensemble.
 
     Parameters
     ----------
     estimator : DecisionTreeClassifier or the like
-        Not fitted; it is filled and returned. Targets are the caller's business.
+        The unfitted estimator. It is returned; the caller sets attributes of targets.
     tree : Tree
-        Its features are columns of the whole table.
+        The tree. Its features are columns of the whole table.
     features : ndarray of int
-        The columns that the estimator is to take, in this order.
+        The columns of the estimator, in this order.
     schema : Schema
-        Of the whole table.
+        Schema of the whole table.
     """
     if not np.array_equal(features, np.arange(tree.n_features)):
         state = tree.__getstate__()
         place = np.full(tree.n_features, -1)
-        place[features[::-1]] = np.arange(len(features))[::-1]  # of repeated ones the first
+        place[features[::-1]] = np.arange(len(features))[::-1]  # first of repeated columns
         inner = state["feature"] >= 0
         state["feature"] = np.where(inner, place[np.maximum(state["feature"], 0)], -2)
         state["n_categories"] = state["n_categories"][features]
@@ -78,7 +78,7 @@ def tree_of_subset(estimator: Any, tree: Tree, features: Any, schema: Schema) ->
         small.__setstate__(state)
         tree = small
     estimator.tree_ = tree
-    # Rows that an ensemble hands to its members have no names.
+    # Ensembles pass rows without names to their members.
     estimator._schema = Schema(None, tuple(schema.categories[f] for f in features))
     estimator.categories_ = list(estimator._schema.categories)
     estimator.n_features_in_ = len(features)

@@ -1,129 +1,168 @@
-"""What trees say that did not see a row, as if all of them had been asked."""
+"""Out-of-bag predictions, rescaled to the variance of the predictions of the whole forest."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_of_all", "grows_whole", "means_of_all"]
+__all__ = ["OutOfBag", "grows_whole", "mean_of_all_trees", "votes_of_all_trees"]
 
 Floats = NDArray[np.float64]
 
-_WHOLE = 0.95  # of the rows, in which every tree voted for one class
+_MIN_WHOLE_VOTES = 0.95  # fraction of rows in which every tree voted for one class
 _ROUNDING = 1e-6
-_FEWEST_PRIOR, _MOST_PRIOR = 1e-6, 1e6  # votes that a row has from its class beside its own
+_MIN_PRIOR, _MAX_PRIOR = 1e-6, 1e6  # prior votes of a row from the mean of its class
+
+
+@dataclass(frozen=True)
+class OutOfBag:
+    """Sums of the predictions of the training rows over their out-of-bag trees.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n_rows, width)
+        Sums of the predictions.
+    squares : ndarray of shape (n_rows, width) or (0, width)
+        Sums of the squares of the centred predictions; empty for classifiers.
+    n_trees : ndarray of shape (n_rows,)
+        Number of out-of-bag trees of each row.
+    curve : ndarray of shape (n_trees_of_forest,) or (0,)
+        Out-of-bag score of the first 1, 2, … trees.
+    importances : ndarray
+        Importances of each tree on its out-of-bag rows, flattened; empty unless requested.
+    """
+
+    sums: Floats
+    squares: Floats
+    n_trees: NDArray[np.uint32]
+    curve: Floats
+    importances: Floats
+
+    def means(self) -> Floats:
+        """Return the means over the out-of-bag trees; 0 for rows without such trees."""
+        return np.asarray(self.sums / np.maximum(self.n_trees.astype(np.float64), 1)[:, None])
 
 
 def grows_whole(tree: Any) -> bool:
-    """Return whether nothing stops a tree, or the trees of a forest, before leaves are pure."""
-    whole = (tree.max_depth, tree.max_leaf_nodes) == (None, None)
-    fine = tree.min_samples_leaf == 1 and tree.min_samples_split == 2
-    forgoes = tree.min_impurity_decrease == 0 and tree.ccp_alpha == 0
-    return bool(whole and fine and forgoes and tree.min_weight_fraction_leaf == 0)
+    """Return whether a tree, or the trees of a forest, grow until all leaves are pure."""
+    unlimited = (tree.max_depth, tree.max_leaf_nodes) == (None, None)
+    no_row_limits = tree.min_samples_leaf == 1 and tree.min_samples_split == 2
+    unpruned = tree.min_impurity_decrease == 0 and tree.ccp_alpha == 0
+    return bool(unlimited and no_row_limits and unpruned and tree.min_weight_fraction_leaf == 0)
 
 
-def as_of_all(shares: Floats, codes: Any, n_trees: Any, n_all: int) -> Floats:
-    """Return shares of the votes of some trees that vary as if all had voted.
+def votes_of_all_trees(shares: Floats, codes: Any, n_trees: Any, n_all: int) -> Floats:
+    """Rescale out-of-bag vote shares to the variance of the votes of all trees.
 
-    A third of the trees did not see a row. Their shares vary more than those of all trees, by which
-    new rows are judged, and of few trees they have other values: a share of three votes is no
-    share of ten.
+    About a third of the trees are out-of-bag trees of a row. Their shares vary more than those of
+    all trees, which predict new rows. Shares of few trees also have other values: a share of three
+    votes is never a tenth.
 
     Parameters
     ----------
     shares : ndarray of shape (n_rows, n_classes)
-        Of the votes of those trees that did not see a row.
+        Vote shares of the out-of-bag trees of each row.
     codes : ndarray of shape (n_rows,)
-        The classes of the rows.
+        Classes of the rows.
     n_trees : ndarray of shape (n_rows,)
-        How many trees voted, one or more.
+        Number of out-of-bag trees, at least one.
     n_all : int
-        How many trees there are.
+        Number of all trees.
 
     Returns
     -------
     ndarray of shape (n_rows, n_classes)
-        Shares whose distribution, given a row's class, is that of all trees. They say nothing more
-        about a single row.
+        Shares whose distribution within each class is that of all trees. A single row gains no
+        information.
     """
     votes = shares * n_trees[:, None]
-    whole = np.abs(votes - np.rint(votes)).max(axis=1) < _ROUNDING
-    if whole.mean() < _WHOLE:
+    has_whole_votes = np.abs(votes - np.rint(votes)).max(axis=1) < _ROUNDING
+    if has_whole_votes.mean() < _MIN_WHOLE_VOTES:
         return _less_variable(shares, codes, n_trees, n_all)
     return _with_more_votes(votes, codes, n_trees, n_all)
 
 
 def _with_more_votes(votes: Floats, codes: Any, n_trees: Any, n_all: int) -> Floats:
-    """Draw the votes of the trees that saw a row, as they would be had they not seen it.
+    """Draw the votes of the other trees as if the row had been out of their bags, too.
 
-    Each row has its own probabilities of votes. Over the rows of a class these follow a Dirichlet
-    distribution around the class's mean; how narrow it is follows from how often two trees agree
-    about a row. What a row's votes leave open is drawn, always the same.
+    Each row has its own vote probabilities. Within a class, these have a Dirichlet distribution
+    around the mean of the class. Its concentration follows from the rate at which two trees agree
+    about a row. The draws use a fixed seed.
     """
-    middle = np.zeros((codes.max() + 1, votes.shape[1]))
-    np.add.at(middle, codes, votes)
-    middle /= np.maximum(middle.sum(axis=1, keepdims=True), 1.0)
-    agree, by_chance = 0.0, 0.0
+    class_means = np.zeros((codes.max() + 1, votes.shape[1]))
+    np.add.at(class_means, codes, votes)
+    class_means /= np.maximum(class_means.sum(axis=1, keepdims=True), 1.0)
+    agreement, chance_agreement = 0.0, 0.0
     several = n_trees > 1
     if several.any():
-        some, n = votes[several], n_trees[several].astype(np.float64)
-        agree = float(np.mean((some * (some - 1)).sum(axis=1) / (n * (n - 1))))
-        by_chance = float(np.mean((middle[codes[several]] ** 2).sum(axis=1)))
-    more = agree - by_chance
-    prior = min((1 - agree) / more, _MOST_PRIOR) if more > 0 else _MOST_PRIOR
+        several_votes, n = votes[several], n_trees[several].astype(np.float64)
+        pairs = (several_votes * (several_votes - 1)).sum(axis=1)
+        agreement = float(np.mean(pairs / (n * (n - 1))))
+        chance_agreement = float(np.mean((class_means[codes[several]] ** 2).sum(axis=1)))
+    excess = agreement - chance_agreement
+    prior = min((1 - agreement) / excess, _MAX_PRIOR) if excess > 0 else _MAX_PRIOR
     random = np.random.default_rng(0)
-    drawn = random.standard_gamma(max(prior, _FEWEST_PRIOR) * middle[codes] + np.maximum(votes, 0))
-    drawn /= drawn.sum(axis=1, keepdims=True)
-    others = random.multinomial(n_all - n_trees.astype(np.int64), drawn)
-    return np.asarray((votes + others) / n_all)
+    shape = max(prior, _MIN_PRIOR) * class_means[codes] + np.maximum(votes, 0)
+    probabilities = random.standard_gamma(shape)
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    other_votes = random.multinomial(n_all - n_trees.astype(np.int64), probabilities)
+    return np.asarray((votes + other_votes) / n_all)
 
 
 def _less_variable(shares: Floats, codes: Any, n_trees: Any, n_all: int) -> Floats:
-    """Take out of the variance what is due to fewer trees, where leaves hold several classes.
+    """Reduce the variance to that of all trees, for leaves with several classes.
 
-    Of n trees a share p has the variance p (1 - p) / n, or less. What that is more than with all
-    trees goes out of the variance of the rows of each class around their mean.
+    The variance of a share p of n trees is at most p (1 - p) / n. The difference to all trees is
+    subtracted from the variance of the rows of each class around their mean.
     """
-    middle = np.zeros((codes.max() + 1, shares.shape[1]))
-    np.add.at(middle, codes, shares)
-    count = np.bincount(codes, minlength=len(middle))
-    around = (middle / np.maximum(count, 1)[:, None])[codes]
+    class_means = np.zeros((codes.max() + 1, shares.shape[1]))
+    np.add.at(class_means, codes, shares)
+    n_rows_of_class = np.bincount(codes, minlength=len(class_means))
+    means = (class_means / np.maximum(n_rows_of_class, 1)[:, None])[codes]
     noise = np.mean((shares * (1 - shares)).sum(axis=1) * (1 / n_trees - 1 / n_all))
-    within = np.mean(((shares - around) ** 2).sum(axis=1))
-    kept = np.sqrt(max(0.0, 1 - noise / within)) if within > 0 else 1.0
-    return np.asarray(around + kept * (shares - around))
+    variance = np.mean(((shares - means) ** 2).sum(axis=1))
+    factor = np.sqrt(max(0.0, 1 - noise / variance)) if variance > 0 else 1.0
+    return np.asarray(means + factor * (shares - means))
 
 
-def means_of_all(
-    told: Floats, truth: Floats, variance: Floats, n_trees: Any, n_all: int, weights: Any = None
+def mean_of_all_trees(
+    predicted: Floats,
+    truth: Floats,
+    variance: Floats,
+    n_trees: Any,
+    n_all: int,
+    *,
+    weights: Any = None,
 ) -> Floats:
-    """Return means over some trees that are off the truth as those over all trees would be.
+    """Rescale the errors of out-of-bag means to those of the means of all trees.
 
-    What the mean of few trees is off by for that reason alone is their variance over their number.
+    The mean of few trees has an additional error: the variance of the trees over their number.
 
     Parameters
     ----------
-    told, truth : ndarray of shape (n_rows, n_outputs)
-        Means over the trees that did not see a row, and targets.
-    variance : ndarray of the same shape
-        Of these trees around their mean.
+    predicted, truth : ndarray of shape (n_rows, n_outputs)
+        Means over the out-of-bag trees, and targets.
+    variance : ndarray of shape (n_rows, n_outputs)
+        Variance of these trees around their mean.
     n_trees : ndarray of shape (n_rows,)
-        How many there are, one or more.
+        Number of out-of-bag trees, at least one.
     n_all : int
-        How many trees there are.
+        Number of all trees.
     weights : ndarray of shape (n_rows,) or None
-        What rows count.
+        Weights of the rows.
     """
     several = n_trees > 1
     if not several.any() or not np.isfinite(variance[several]).all():
-        return told
+        return predicted
     n = n_trees[:, None].astype(np.float64)
-    of_one = np.maximum(variance, 0.0) * n / np.maximum(n - 1, 1.0)
-    of_one[~several] = of_one[several].mean(axis=0)  # a tree alone does not say how trees vary
-    errors = truth - told
-    more = np.average(of_one * (1 / n - 1 / n_all), axis=0, weights=weights)
-    usual = np.average(errors**2, axis=0, weights=weights)
-    share = np.divide(more, usual, out=np.zeros_like(usual), where=usual > 0)
-    return np.asarray(truth - np.sqrt(np.clip(1 - share, 0.0, 1.0)) * errors)
+    variance_of_tree = np.maximum(variance, 0.0) * n / np.maximum(n - 1, 1.0)
+    # A single tree has no variance: use the mean of the other rows.
+    variance_of_tree[~several] = variance_of_tree[several].mean(axis=0)
+    errors = truth - predicted
+    excess = np.average(variance_of_tree * (1 / n - 1 / n_all), axis=0, weights=weights)
+    total = np.average(errors**2, axis=0, weights=weights)
+    fraction = np.divide(excess, total, out=np.zeros_like(total), where=total > 0)
+    return np.asarray(truth - np.sqrt(np.clip(1 - fraction, 0.0, 1.0)) * errors)

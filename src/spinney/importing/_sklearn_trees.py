@@ -8,11 +8,13 @@ import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from spinney.data.table import Schema
+from spinney.forest.sampling import TreeSamples
 from spinney.importing._booster import BoosterSource, make_booster
 from spinney.importing._rounding import last_at_most
 from spinney.importing._trees import SourceTree
 from spinney.models.forest_store import ForestStore
 from spinney.models.tree import Tree
+from spinney.models.tree_ensembles import AveragedTrees
 
 __all__ = ["read_booster", "read_forest", "read_hist_booster", "read_tree", "shared_params"]
 
@@ -57,19 +59,20 @@ def _double_thresholds(tree: Any) -> Any:
     return np.where(np.isinf(tree.threshold), tree.threshold, last_at_most(tree.threshold))
 
 
-def _set_columns(model: Any, source: Any) -> None:
+def _set_columns(model: Any, source: Any) -> Schema:
+    """Set the attributes of the columns, and return their schema."""
     model.n_features_in_ = source.n_features_in_
     names = getattr(source, "feature_names_in_", None)
     if names is not None:
         model.feature_names_in_ = names
-    model._schema = Schema(names, (None,) * source.n_features_in_)
     model.categories_ = [None] * source.n_features_in_
+    return Schema(names, (None,) * source.n_features_in_)
 
 
 def read_tree(source: Any, target: type) -> Any:
     """Convert a fitted tree to a Spinney tree."""
     model: Any = target(**shared_params(source, target))
-    _set_columns(model, source)
+    model._schema = _set_columns(model, source)
     model.n_outputs_ = source.n_outputs_
     model.max_features_ = source.max_features_
     n_classes: Any = np.ones(source.n_outputs_, dtype=np.intp)
@@ -89,28 +92,26 @@ def read_forest(source: Any, target: type) -> Any:
     """Convert a fitted forest to a Spinney forest."""
     params = shared_params(source, target)
     model: Any = target(**{**params, "warm_start": False, "oob_score": False})
-    _set_columns(model, source)
+    schema = _set_columns(model, source)
     model.n_outputs_ = source.n_outputs_
     n_classes: Any = []
     if hasattr(source, "classes_"):
         model.classes_, model.n_classes_ = source.classes_, source.n_classes_
         n_classes = np.atleast_1d(source.n_classes_)
-    model._n_classes = [int(k) for k in n_classes]
-    model._store = ForestStore(
+    store = ForestStore(
         model.criterion,
         n_classes,
         source.n_outputs_,
         not len(n_classes),
-        [0] * source.n_features_in_,
+        schema.n_categories,
     )
     for tree in source.estimators_:
-        model._store.core.append(_tree_arrays(tree.tree_))
-    model._estimators = None
-    model._seed = 0
-    model._sample_weight = None
-    model._n_samples = int(source.estimators_[0].tree_.n_node_samples[0])
-    model._n_samples_bootstrap = model._n_samples if source.bootstrap else None
-    model.estimator_ = model._make_tree()
+        store.core.append(_tree_arrays(tree.tree_))
+    n_rows = int(source.estimators_[0].tree_.n_node_samples[0])
+    model.set_fitted_model(
+        AveragedTrees(store, schema, getattr(model, "classes_", None)),
+        TreeSamples(0, n_rows, n_rows if source.bootstrap else None),
+    )
     return model
 
 

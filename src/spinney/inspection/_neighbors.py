@@ -111,17 +111,16 @@ def leaf_neighbors(model: Any, X_train: Any, X: Any, *, kind: str = "prediction"
     n_train, n_trees = train.shape
     counts = np.ones_like(train, dtype=np.float64)
     if kind == "prediction" and not isinstance(model, BaseTree):
-        if n_train != model._n_samples:
-            raise ValueError(
-                f"X_train: expected the {model._n_samples} training rows, got {n_train}"
-            )
-        if model._sample_weight is not None or getattr(model, "class_weight", None) is not None:
+        samples = model.tree_samples
+        if n_train != samples.n_rows:
+            raise ValueError(f"X_train: expected the {samples.n_rows} training rows, got {n_train}")
+        if samples.weights is not None or getattr(model, "class_weight", None) is not None:
             raise ValueError(
                 "kind: expected 'proximity' for a forest fitted to weighted rows, got 'prediction'"
             )
         if model.bootstrap:
             for t in range(n_trees):
-                counts[:, t] = np.bincount(model._drawn(t), minlength=n_train)
+                counts[:, t] = np.bincount(samples.rows_of_tree(t), minlength=n_train)
     # One column for every leaf of any tree that holds a training row.
     offsets = np.arange(n_trees) * (max(int(train.max()), int(queries.max())) + 1)
     known, train_leaves = np.unique(train + offsets, return_inverse=True)

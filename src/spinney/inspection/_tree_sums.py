@@ -9,19 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import is_classifier
 
 from spinney import _core
-from spinney.boosting.base import BaseBoosting
 from spinney.data.core_table import core_table
 from spinney.data.table import read_table, schema_of
-from spinney.ensemble import BaggingClassifier, BaggingRegressor
 from spinney.export.tree_models import read_trees
-from spinney.forest.classifier import ForestClassifier
-from spinney.forest.regressor import ForestRegressor
 from spinney.models import outcomes as _outcomes
+from spinney.models.boosted_trees import BoostedTrees
 from spinney.models.forest_store import ForestStore
 from spinney.models.form import NotExpressible
+from spinney.models.tree_ensembles import AveragedTrees
 from spinney.tree.base import BaseTree
 
 __all__ = ["StoredSum", "read_tree_sum"]
@@ -173,38 +170,49 @@ def read_tree_sum(model: Any) -> StoredSum | None:
     """Return a model as a sum over trees; None for others and several targets."""
     if not type(model).__module__.startswith("spinney."):
         return None  # a user's subclass may override predict
-    if isinstance(model, BaggingClassifier | BaggingRegressor) and not model._is_native():
-        return None
-    if isinstance(model, ForestClassifier | ForestRegressor | BaggingClassifier | BaggingRegressor):
-        if model.n_outputs_ > 1:
-            return None
-        n_trees = len(model._store)
-        outcome: Any = _outcomes.Numbers(True, float(n_trees))
-        if is_classifier(model):
-            outcome = _outcomes.Shares(model.classes_, float(n_trees))
-        width = model._store.width
-        hard = getattr(model, "voting", "soft") == "hard"
-        start = np.zeros(width)
-        return StoredSum(model, model._store.core, n_trees, width, False, hard, start, outcome)
-    if isinstance(model, BaseBoosting):
-        fitted = model.fitted_model()
-        if fitted.n_targets > 1 or type(fitted.outcome) not in _OUTCOMES:
-            return None
-        return StoredSum(
-            model,
-            fitted.store.core,
-            fitted.n_trees,
-            fitted.n_scores,
-            True,
-            False,
-            fitted.baseline,
-            fitted.outcome,
-        )
+    fitted = vars(model).get("_model")
+    if isinstance(fitted, AveragedTrees):
+        return _from_average(model)
+    if isinstance(fitted, BoostedTrees):
+        return _from_boosting(model)
     if isinstance(model, BaseTree):
         return _from_values(model) if model.n_outputs_ == 1 else None
     if hasattr(model, "estimator_weights_"):
         return _from_values(model)
     return None
+
+
+def _from_average(model: Any) -> StoredSum | None:
+    fitted: AveragedTrees = model.fitted_model()
+    if fitted.n_outputs > 1:
+        return None
+    store, start = fitted.store, np.zeros(fitted.store.width)
+    return StoredSum(
+        model=model,
+        core=store.core,
+        n_trees=fitted.n_trees,
+        n_scores=store.width,
+        one_each=False,
+        hard=fitted.hard,
+        start=start,
+        outcome=fitted.outcome,
+    )
+
+
+def _from_boosting(model: Any) -> StoredSum | None:
+    fitted: BoostedTrees = model.fitted_model()
+    if fitted.n_targets > 1 or type(fitted.outcome) not in _OUTCOMES:
+        return None
+    return StoredSum(
+        model=model,
+        core=fitted.store.core,
+        n_trees=fitted.n_trees,
+        n_scores=fitted.n_scores,
+        one_each=True,
+        hard=False,
+        start=fitted.baseline,
+        outcome=fitted.outcome,
+    )
 
 
 def _from_values(model: Any) -> StoredSum | None:

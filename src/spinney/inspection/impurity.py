@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from spinney import _core
 from spinney.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from spinney.boosting.base import BaseBoosting
 from spinney.data.table import read_table, schema_of
@@ -80,9 +79,9 @@ def impurity_importance(model: Any, X: Any, y: Any, *, held_out: bool = False) -
     schema = schema_of(model)
     table = read_table(model, X, schema)
     y = as_targets(y, table.n_rows)
-    if not held_out and table.n_rows != model._n_samples:
+    if not held_out and table.n_rows != model.tree_samples.n_rows:
         raise ValueError(
-            f"X: expected the {model._n_samples} training rows, got {table.n_rows}; use "
+            f"X: expected the {model.tree_samples.n_rows} training rows, got {table.n_rows}; use "
             "held_out=True for other rows"
         )
     rows = _matrix(table, schema)
@@ -206,15 +205,8 @@ def _trees(model: Any, n_rows: int, held_out: bool) -> Iterator[tuple[Tree, Rows
             yield tree, np.arange(n_rows)
         return
     assert isinstance(model, BaseForest)
-    # In columns of categories, half of the out-of-bag rows determined the order of the categories.
-    ordered = model.estimator_.splitter == "best" and any(n > 2 for n in model._store.shape[4])
-    for t in range(len(model._store)):
-        out = np.ones(n_rows, dtype=bool)
-        if not held_out:
-            out[model._drawn(t)] = False
-            if ordered:
-                out &= _core.tells_order(_core.seed_of_tree(model._seed, t), n_rows) == 0
-        yield model._store.tree(t), np.flatnonzero(out)
+    for t, tree in enumerate(model.fitted_model().trees()):
+        yield tree, np.arange(n_rows) if held_out else model.evaluation_rows(t)
 
 
 def _row_contributions(tree: Tree, rows: Floats, targets: Floats) -> Floats:

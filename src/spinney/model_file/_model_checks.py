@@ -35,6 +35,11 @@ _WHOLE_TABLE = frozenset(
     }
 )
 
+# Fitted ensembles of trees; see `spinney.models.tree_ensembles`.
+_TREE_ENSEMBLES = frozenset(
+    {"AveragedTrees", "EmbeddingTrees", "IsolationTrees", "MedianTrees", "VotingTrees"}
+)
+
 # Attributes with the number of outputs per row: they determine the size of allocated arrays.
 _WIDTHS = (
     "n_outputs_",
@@ -51,6 +56,7 @@ _WIDTHS = (
     "_trees_per_round",
 )
 _WIDEST = 1 << 20
+_MOST_ROWS = 1 << 31
 _MOST_COLUMNS = 1 << 24  # a name is generated for each column of a table
 
 # Neighbors classifiers that store the codes of classes in `_y`.
@@ -102,6 +108,10 @@ def check_model(model: Any) -> None:
     name = type(model).__name__
     if name == "BoostedTrees":
         _check_boosted_trees(model)
+    elif name in _TREE_ENSEMBLES:
+        _check_tree_ensemble(model)
+    elif name == "TreeSamples":
+        _check_tree_samples(model)
     elif name == "ComparisonTree":
         _check_comparisons(model)
     elif name == "QuadTree":
@@ -154,6 +164,37 @@ def _check_boosted_trees(model: Any) -> None:
         raise ValueError("a booster with fewer trees than its rounds have")
     if model.schema.n_categories != model.store.shape[4]:
         raise ValueError("a booster that was trained on other columns than its schema has")
+
+
+def _check_tree_ensemble(model: Any) -> None:
+    """Refuse an ensemble of trees whose parts contradict each other."""
+    n_classes = model.store.shape[1]
+    classes = getattr(model, "classes", None)
+    if classes is not None:
+        labels = classes if isinstance(classes, list) else [classes]
+        if [len(of_output) for of_output in labels] != n_classes:
+            raise ValueError("a forest whose number of classes is not that of its model")
+    weights = getattr(model, "weights", None)
+    if weights is not None and (
+        not isinstance(weights, np.ndarray)
+        or weights.ndim != 1
+        or weights.dtype != np.float64
+        or len(weights) < len(model.store)
+    ):
+        raise ValueError("an ensemble whose weights are not a float64 vector, one for each tree")
+    n_rows = getattr(model, "max_samples", 1)
+    if type(n_rows) is not int or not 1 <= n_rows < _MOST_ROWS:
+        raise ValueError(f"max_samples = {n_rows!r}, expected 1 to {_MOST_ROWS:,}")
+
+
+def _check_tree_samples(samples: Any) -> None:
+    """Refuse samples of rows that cannot be drawn again."""
+    counts = (samples.n_rows, 1 if samples.n_drawn is None else samples.n_drawn)
+    if any(type(count) is not int or not 1 <= count < _MOST_ROWS for count in counts):
+        raise ValueError(f"samples of {counts} rows, expected 1 to {_MOST_ROWS:,}")
+    weights = samples.weights
+    if weights is not None and np.shape(weights) != (samples.n_rows,):
+        raise ValueError("a forest with another number of weights than of rows")
 
 
 def _check_degree(model: Any) -> None:

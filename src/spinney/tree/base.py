@@ -27,6 +27,7 @@ from spinney.data.sample_weights import check_weights, scale_extreme, times_clas
 from spinney.data.table import Schema, Table, fit_table, read_table
 from spinney.models.methods import ModelMethods
 from spinney.models.tree import Tree
+from spinney.models.tree_ensembles import SingleTree
 from spinney.runtime.progress import progress_hook
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree import _prune
@@ -321,6 +322,18 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
             and not self._schema.has_categories
             and self._schema.names is None
         )
+
+    def fitted_model(self) -> SingleTree:
+        """Return the fitted model as an immutable value, without the estimator's methods.
+
+        Returns
+        -------
+        SingleTree
+            The tree.
+        """
+        check_is_fitted(self)
+        classes = self.classes_ if is_classifier(self) else None
+        return SingleTree(self.tree_, self._schema, classes)
 
     def apply(self, X: Any, check_input: bool = True) -> NDArray[np.int64]:
         """Return the index of the leaf that each row reaches.

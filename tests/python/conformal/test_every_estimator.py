@@ -268,7 +268,7 @@ def test_regions_without_rows_give_infinite_intervals_and_full_sets() -> None:
 def test_uncorrected_intervals_warn() -> None:
     X, y, _ = _table(200, 0)
     forest = ExtraTreesRegressor(20, random_state=0).fit(X[:150], y[:150])
-    with pytest.warns(UserWarning, match="nothing corrects the coverage"):
+    with pytest.warns(UserWarning, match="coverage is lower than requested"):
         intervals = forest.predict_interval(X[150:])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

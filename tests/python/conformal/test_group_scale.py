@@ -29,7 +29,7 @@ from spinney.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from spinney.forest.out_of_bag import _less_variable, as_of_all, means_of_all
+from spinney.forest.out_of_bag import _less_variable, mean_of_all_trees, votes_of_all_trees
 from spinney.neighbors import KNeighborsRegressor
 
 TOWNS = np.array(["calm", "usual", "wild"])
@@ -162,7 +162,7 @@ def test_rescaled_votes_have_the_variance_of_all_trees() -> None:
     of_some = random.binomial(n_some, probability) / n_some
     fractions = np.column_stack([1 - of_some, of_some])
     assert np.var(of_some) > 1.05 * np.var(of_all)
-    for rule in (as_of_all, _less_variable):
+    for rule in (votes_of_all_trees, _less_variable):
         rescaled = rule(fractions, codes, n_some, 100)
         np.testing.assert_allclose(rescaled.sum(axis=1), 1.0)
         for code in (0, 1):
@@ -185,7 +185,7 @@ def test_few_rescaled_votes_have_the_distribution_of_all_trees(n_all: int, n_cla
     n_some = np.maximum(random.binomial(n_all, 0.37, 20_000), 1)
     of_all = random.multinomial(n_all, probability)
     fractions = random.multinomial(n_some, probability) / n_some[:, None]
-    votes = as_of_all(fractions, codes, n_some, n_all) * n_all
+    votes = votes_of_all_trees(fractions, codes, n_some, n_all) * n_all
     np.testing.assert_allclose(votes, np.rint(votes), atol=1e-9)
     rows = np.arange(20_000)
     # The distribution of the true class's votes determines the limit of prediction sets.
@@ -208,14 +208,14 @@ def test_rescaled_means_have_the_error_of_all_trees() -> None:
     used = np.arange(10) < n_some[:, None]
     mean_of_some = np.where(used, trees, 0).sum(axis=1) / n_some
     variance = np.where(used, (trees - mean_of_some[:, None]) ** 2, 0).sum(axis=1) / n_some
-    rescaled = means_of_all(mean_of_some[:, None], truth[:, None], variance[:, None], n_some, 10)[
-        :, 0
-    ]
+    rescaled = mean_of_all_trees(
+        mean_of_some[:, None], truth[:, None], variance[:, None], n_some, 10
+    )[:, 0]
     errors = np.mean((truth - trees.mean(axis=1)) ** 2)
     assert np.mean((truth - mean_of_some) ** 2) > 1.5 * errors
     assert np.mean((truth - rescaled) ** 2) == pytest.approx(errors, rel=0.05)
     # With a single tree there is nothing to correct.
-    unchanged = means_of_all(
+    unchanged = mean_of_all_trees(
         mean_of_some[:3, None], truth[:3, None], variance[:3, None], np.ones(3), 10
     )
     np.testing.assert_array_equal(unchanged, mean_of_some[:3, None])
@@ -240,7 +240,7 @@ def test_intervals_of_few_bagged_trees_reach_the_coverage() -> None:
 )
 def test_rescaled_votes_of_very_few_rows_are_probabilities(fractions: Any, n_trees: Any) -> None:
     codes = np.zeros(len(fractions), dtype=np.int32)
-    rescaled = as_of_all(np.array(fractions), codes, np.array(n_trees), 3)
+    rescaled = votes_of_all_trees(np.array(fractions), codes, np.array(n_trees), 3)
     np.testing.assert_allclose(rescaled.sum(axis=1), 1.0)
     assert (rescaled >= 0).all()
 

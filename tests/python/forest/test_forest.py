@@ -79,7 +79,7 @@ def test_number_of_threads_does_not_change_bits(cls):
     for model in models[1:]:
         np.testing.assert_array_equal(output(model, X), output(models[0], X))
         np.testing.assert_array_equal(model.oob_curve_, models[0].oob_curve_)
-        np.testing.assert_array_equal(model._oob_sums, models[0]._oob_sums)
+        np.testing.assert_array_equal(model._out_of_bag.sums, models[0]._out_of_bag.sums)
         assert pickle.dumps(model.fitted_model().store) == pickle.dumps(
             models[0].fitted_model().store
         )
@@ -477,7 +477,7 @@ def test_methods_of_intervals():
         forest.predict_interval(X[:9], 0.8), forest.predict_interval(X[:9], 0.8, "conformal")
     )
     without_bootstrap = ExtraTreesRegressor(30, random_state=0).fit(X, y)
-    with pytest.warns(UserWarning, match="nothing corrects the coverage"):
+    with pytest.warns(UserWarning, match="coverage is lower than requested"):
         assert without_bootstrap.predict_interval(X[:9]).shape == (9, 2)
     with pytest.raises(ValueError, match="bootstrap=True"):
         without_bootstrap.predict_interval(X[:9], method="conformal")
