@@ -9,45 +9,47 @@
 #include "tree.h"
 
 namespace nb = nanobind;
-using namespace spinney;
+
+namespace spinney::bindings {
 
 namespace {
 
-AdaBoostKind kind_named(const std::string& name) {
-  if (name == "M1") return AdaBoostKind::m1;
-  if (name == "real") return AdaBoostKind::real;
-  if (name == "SAMME") return AdaBoostKind::samme;
+ensemble::AdaBoostKind kind_named(const std::string& name) {
+  if (name == "M1") return ensemble::AdaBoostKind::m1;
+  if (name == "real") return ensemble::AdaBoostKind::real;
+  if (name == "SAMME") return ensemble::AdaBoostKind::samme;
   throw unknown_name("algorithm", name, {"SAMME", "M1", "real"});
 }
 
-const char* name_of(AdaBoostEnd end) {
+const char* name_of(ensemble::AdaBoostEnd end) {
   switch (end) {
-    case AdaBoostEnd::perfect:
+    case ensemble::AdaBoostEnd::perfect:
       return "perfect";
-    case AdaBoostEnd::useless:
+    case ensemble::AdaBoostEnd::useless:
       return "useless";
-    case AdaBoostEnd::overflow:
+    case ensemble::AdaBoostEnd::overflow:
       return "overflow";
     default:
       return "complete";
   }
 }
 
-nb::tuple run(Forest& forest, const BoundTable& bound, const BoundTargets& targets,
-              const GrowOptions& tree, const std::string& kind, double learning_rate,
+nb::tuple run(ensemble::Forest& forest, const BoundTable& bound, const BoundTargets& targets,
+              const tree::GrowOptions& tree, const std::string& kind, double learning_rate,
               const Array<std::uint64_t>& seeds, const OutArray<double>& weights,
               nb::handle progress) {
-  AdaBoostOptions options;
+  ensemble::AdaBoostOptions options;
   options.tree = tree;
   options.kind = kind_named(kind);
   options.n_rounds = seeds.size();
   options.learning_rate = learning_rate;
   options.seeds = seeds.data();
-  AdaBoostHistory history;
+  ensemble::AdaBoostHistory history;
   {
-    Watch watch(make_hook(progress), options.n_rounds);
+    common::Watch watch(make_hook(progress), options.n_rounds);
     const nb::gil_scoped_release release;
-    adaboost(bound.table, targets.targets, options, weights.data(), forest, history, watch);
+    ensemble::adaboost(bound.table, targets.targets, options, weights.data(), forest, history,
+                       watch);
   }
   return nb::make_tuple(to_numpy(std::move(history.weights)), to_numpy(std::move(history.errors)),
                         name_of(history.end));
@@ -61,19 +63,22 @@ void bind_adaboost(nb::module_& m) {
         nb::arg("progress").none());
   m.def(
       "add_votes",
-      [](const Forest& forest, const BoundTable& bound, const Array<double>& tree_weights,
+      [](const ensemble::Forest& forest, const BoundTable& bound, const Array<double>& tree_weights,
          bool real, std::size_t first, std::size_t last, int n_threads,
          const OutArray<double>& out) {
         if (first > last || last > forest.trees.size() || last > tree_weights.size()) {
-          throw InputError("add_votes: no such trees");
+          throw common::InputError("add_votes: no such trees");
         }
         if (out.size() != bound.table.n_rows * forest.shape.width()) {
-          throw InputError("add_votes: out needs a row for each row, a column for each class");
+          throw common::InputError(
+              "add_votes: out needs a row for each row, a column for each class");
         }
         const nb::gil_scoped_release release;
-        add_votes(forest, bound.table, tree_weights.data(), real, first, last, n_threads,
-                  out.data());
+        ensemble::add_votes(forest, bound.table, tree_weights.data(), real, first, last, n_threads,
+                            out.data());
       },
       nb::arg("forest"), nb::arg("table"), nb::arg("tree_weights"), nb::arg("real"),
       nb::arg("first"), nb::arg("last"), nb::arg("n_threads"), nb::arg("out"));
 }
+
+}  // namespace spinney::bindings

@@ -10,6 +10,8 @@
 
 #include "spinney/common/check.h"
 
+namespace spinney::bindings {
+
 void bind_common(nanobind::module_& m);
 void bind_table(nanobind::module_& m);
 void bind_tree(nanobind::module_& m);
@@ -38,13 +40,15 @@ nanobind::object to_numpy(std::vector<T>&& values) {
 }
 
 // The error for a string parameter that has none of its allowed values.
-inline spinney::InputError unknown_name(const char* parameter, const std::string& name,
-                                        std::initializer_list<const char*> allowed) {
+inline common::InputError unknown_name(const char* parameter, const std::string& name,
+                                       std::initializer_list<const char*> allowed) {
   std::string text = std::string(parameter) + " must be one of ";
   const char* separator = "";
   for (const char* const one : allowed) {
     text += std::string(separator) + "'" + one + "'";
     separator = ", ";
   }
-  return spinney::InputError(text + "; got '" + name + "'");
+  return common::InputError(text + "; got '" + name + "'");
 }
+
+}  // namespace spinney::bindings

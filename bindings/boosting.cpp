@@ -20,82 +20,83 @@
 #include "tree.h"
 
 namespace nb = nanobind;
-using namespace spinney;
+
+namespace spinney::bindings {
 
 namespace {
 
-LossKind loss_named(const std::string& name) {
-  if (name == "squared_error") return LossKind::squared_error;
-  if (name == "absolute_error") return LossKind::absolute_error;
-  if (name == "huber") return LossKind::huber;
-  if (name == "quantile") return LossKind::quantile;
-  if (name == "poisson") return LossKind::poisson;
-  if (name == "gamma") return LossKind::gamma;
-  if (name == "tweedie") return LossKind::tweedie;
-  if (name == "log_loss") return LossKind::log_loss;
-  if (name == "exponential") return LossKind::exponential;
-  if (name == "softmax") return LossKind::softmax;
-  if (name == "ndcg" || name == "pairwise") return LossKind::ranking;
+loss::LossKind loss_named(const std::string& name) {
+  if (name == "squared_error") return loss::LossKind::squared_error;
+  if (name == "absolute_error") return loss::LossKind::absolute_error;
+  if (name == "huber") return loss::LossKind::huber;
+  if (name == "quantile") return loss::LossKind::quantile;
+  if (name == "poisson") return loss::LossKind::poisson;
+  if (name == "gamma") return loss::LossKind::gamma;
+  if (name == "tweedie") return loss::LossKind::tweedie;
+  if (name == "log_loss") return loss::LossKind::log_loss;
+  if (name == "exponential") return loss::LossKind::exponential;
+  if (name == "softmax") return loss::LossKind::softmax;
+  if (name == "ndcg" || name == "pairwise") return loss::LossKind::ranking;
   throw unknown_name("loss", name,
                      {"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma",
                       "tweedie", "log_loss", "exponential", "softmax", "ndcg", "pairwise"});
 }
 
-Loss make_loss(const std::string& name, double parameter, std::size_t n_scores) {
+loss::Loss make_loss(const std::string& name, double parameter, std::size_t n_scores) {
   return {loss_named(name), parameter, n_scores, {}, false};
 }
 
-Growth growth_named(const std::string& name) {
-  if (name == "level_wise") return Growth::level_wise;
-  if (name == "oblivious") return Growth::oblivious;
-  if (name == "best_first") return Growth::best_first;
+boosting::Growth growth_named(const std::string& name) {
+  if (name == "level_wise") return boosting::Growth::level_wise;
+  if (name == "oblivious") return boosting::Growth::oblivious;
+  if (name == "best_first") return boosting::Growth::best_first;
   throw unknown_name("growth", name, {"best_first", "level_wise", "oblivious"});
 }
 
-Link link_named(const std::string& name) {
-  if (name == "exponential") return Link::exponential;
-  if (name == "probability") return Link::probability;
-  if (name == "logistic") return Link::logistic;
-  if (name == "twice_logistic") return Link::twice_logistic;
-  if (name == "softmax") return Link::softmax;
-  if (name == "identity") return Link::identity;
+boosting::Link link_named(const std::string& name) {
+  if (name == "exponential") return boosting::Link::exponential;
+  if (name == "probability") return boosting::Link::probability;
+  if (name == "logistic") return boosting::Link::logistic;
+  if (name == "twice_logistic") return boosting::Link::twice_logistic;
+  if (name == "softmax") return boosting::Link::softmax;
+  if (name == "identity") return boosting::Link::identity;
   throw unknown_name(
       "link", name,
       {"identity", "exponential", "probability", "logistic", "twice_logistic", "softmax"});
 }
 
 // A round has n_scores trees; leaves that hold labels have no scores.
-void check_rounds(const Forest& forest, std::size_t n_rounds, std::size_t n_scores) {
-  if (is_classification(forest.shape.criterion)) {
-    throw InputError("rounds: a forest of classes has no scores");
+void check_rounds(const ensemble::Forest& forest, std::size_t n_rounds, std::size_t n_scores) {
+  if (criterion::is_classification(forest.shape.criterion)) {
+    throw common::InputError("rounds: a forest of classes has no scores");
   }
   if (n_scores == 0 || n_rounds > forest.trees.size() / n_scores) {
-    throw InputError("rounds: beyond the last");
+    throw common::InputError("rounds: beyond the last");
   }
 }
 
 struct BoundScorer {
   nb::object forest;  // kept alive
-  RowScorer scorer;
+  boosting::RowScorer scorer;
 };
 
 // Targets as Python gives them, in as few bytes as hold them.
 using TargetArray = std::variant<Array<double>, Array<float>, Array<std::uint8_t>>;
 
-LossTargets view_targets(const TargetArray& given) {
-  return std::visit([](const auto& values) { return LossTargets(values.data()); }, given);
+loss::LossTargets view_targets(const TargetArray& given) {
+  return std::visit([](const auto& values) { return loss::LossTargets(values.data()); }, given);
 }
 
 // Rows that are watched but not learned from, as Python gives them.
 struct BoundValidation {
-  std::shared_ptr<RowMatrix> matrix;
+  std::shared_ptr<table::RowMatrix> matrix;
   nb::object targets, weights, scores;  // kept alive
-  Validation validation;
+  boosting::Validation validation;
 };
 
 // Other workers, as Python reaches them: an object with add(array of int64) and max(array of
 // float64), which change the array in place.
-class PythonExchange : public Exchange {
+class PythonExchange : public common::Exchange {
  public:
   explicit PythonExchange(nb::object object) : object_(std::move(object)) {}
 
@@ -114,16 +115,16 @@ class PythonExchange : public Exchange {
   nb::object object_;
 };
 
-nb::tuple run_boost(const std::shared_ptr<RowMatrix>& matrix,
+nb::tuple run_boost(const std::shared_ptr<table::RowMatrix>& matrix,
                     const std::optional<Array<std::uint32_t>>& rows, const TargetArray& targets,
                     const std::optional<Array<double>>& weights, const OutArray<double>& scores,
-                    BoundValidation* watched, BoostOptions options, Forest& forest,
-                    nb::object own_gradients, nb::handle progress, nb::object exchange,
-                    nb::object after_round) {
-  std::vector<Row> learned;
+                    BoundValidation* watched, boosting::BoostOptions options,
+                    ensemble::Forest& forest, nb::object own_gradients, nb::handle progress,
+                    nb::object exchange, nb::object after_round) {
+  std::vector<common::Row> learned;
   if (rows) learned.assign(rows->data(), rows->data() + rows->size());
-  for (const Row row : learned) {
-    if (row >= matrix->n_rows()) throw InputError("rows: no such row");
+  for (const common::Row row : learned) {
+    if (row >= matrix->n_rows()) throw common::InputError("rows: no such row");
   }
   std::optional<PythonExchange> others;
   if (!exchange.is_none()) options.exchange = &others.emplace(exchange);
@@ -133,16 +134,16 @@ nb::tuple run_boost(const std::shared_ptr<RowMatrix>& matrix,
       after_round(round);
     };
   }
-  BoostHistory history;
+  boosting::BoostHistory history;
   const std::size_t n = matrix->n_rows() * options.loss.n_scores;
   if (!own_gradients.is_none()) {
-    options.own_gradients = [&](const double*, const Derivatives& out) {
+    options.own_gradients = [&](const double*, const loss::Derivatives& out) {
       const nb::gil_scoped_acquire acquire;
       const auto told = nb::cast<nb::tuple>(own_gradients());
       const auto gradient = nb::cast<Array<double>>(told[0]);
       const auto hessian = nb::cast<Array<double>>(told[1]);
       if (gradient.size() != n || hessian.size() != n) {
-        throw InputError("loss: expected a gradient and a hessian for every row");
+        throw common::InputError("loss: expected a gradient and a hessian for every row");
       }
       for (std::size_t i = 0; i < n; ++i) {
         out.first[i] = static_cast<float>(gradient.data()[i]);
@@ -150,13 +151,14 @@ nb::tuple run_boost(const std::shared_ptr<RowMatrix>& matrix,
       }
     };
   }
-  Watch watch(make_hook(progress), options.n_rounds);
+  common::Watch watch(make_hook(progress), options.n_rounds);
   {
     const nb::gil_scoped_release release;
-    Validation none;
-    boost(*matrix, rows ? &learned : nullptr, view_targets(targets),
-          weights ? weights->data() : nullptr, scores.data(),
-          watched == nullptr ? none : watched->validation, options, forest, history, watch);
+    boosting::Validation none;
+    boosting::boost(*matrix, rows ? &learned : nullptr, view_targets(targets),
+                    weights ? weights->data() : nullptr, scores.data(),
+                    watched == nullptr ? none : watched->validation, options, forest, history,
+                    watch);
   }
   return nb::make_tuple(to_numpy(std::move(history.train)),
                         to_numpy(std::move(history.validation)));
@@ -165,32 +167,32 @@ nb::tuple run_boost(const std::shared_ptr<RowMatrix>& matrix,
 }  // namespace
 
 void bind_boosting(nb::module_& m) {
-  nb::class_<RowMatrix>(m, "RowMatrix");
-  nb::class_<ExactMatrix, RowMatrix>(m, "ExactMatrix")
-      .def("derive", &ExactMatrix::derive, nb::arg("column"), nb::arg("source"),
+  nb::class_<table::RowMatrix>(m, "RowMatrix");
+  nb::class_<table::ExactMatrix, table::RowMatrix>(m, "ExactMatrix")
+      .def("derive", &table::ExactMatrix::derive, nb::arg("column"), nb::arg("source"),
            nb::arg("of_category"));
   m.def(
       "exact_table",
       [](const BoundTable& bound, bool sorted, int n_threads) {
         const nb::gil_scoped_release release;
-        return std::make_shared<ExactMatrix>(bound.table, sorted, n_threads);
+        return std::make_shared<table::ExactMatrix>(bound.table, sorted, n_threads);
       },
       nb::arg("table"), nb::arg("sorted"), nb::arg("n_threads"));
-  nb::class_<BinnedMatrix, RowMatrix>(m, "BinnedMatrix")
-      .def("derive", &BinnedMatrix::derive, nb::arg("column"), nb::arg("source"),
+  nb::class_<table::BinnedMatrix, table::RowMatrix>(m, "BinnedMatrix")
+      .def("derive", &table::BinnedMatrix::derive, nb::arg("column"), nb::arg("source"),
            nb::arg("of_category"))
-      .def_prop_ro("n_codes", &BinnedMatrix::n_codes)
+      .def_prop_ro("n_codes", &table::BinnedMatrix::n_codes)
       // Of a part of a table: takes rows, a piece at a time, …
       .def(
           "write",
-          [](BinnedMatrix& self, const BoundTable& bound, std::size_t first, int n_threads) {
+          [](table::BinnedMatrix& self, const BoundTable& bound, std::size_t first, int n_threads) {
             const nb::gil_scoped_release release;
             self.write(bound.table, first, n_threads);
           },
           nb::arg("piece"), nb::arg("first"), nb::arg("n_threads"))
       // … tells of each column whether values are missing, …
       .def("missing",
-           [](const BinnedMatrix& self) {
+           [](const table::BinnedMatrix& self) {
              std::vector<std::int64_t> missing;
              for (std::size_t f = 0; f < self.n_features(); ++f) {
                missing.push_back(self.column(f).has_missing ? 1 : 0);
@@ -200,16 +202,17 @@ void bind_boosting(nb::module_& m) {
       // … and is told in how many parts of the table.
       .def(
           "complete",
-          [](BinnedMatrix& self, const Array<std::int64_t>& missing) {
+          [](table::BinnedMatrix& self, const Array<std::int64_t>& missing) {
             self.complete(view(missing));
           },
           nb::arg("missing"))
       // Numbers of rows of each code, one column after another: of this part of a table, …
-      .def("count_codes", [](const BinnedMatrix& self) { return to_numpy(self.code_counts()); })
+      .def("count_codes",
+           [](const table::BinnedMatrix& self) { return to_numpy(self.code_counts()); })
       // … and of all of it.
       .def(
           "set_code_counts",
-          [](BinnedMatrix& self, const Array<std::int64_t>& counts) {
+          [](table::BinnedMatrix& self, const Array<std::int64_t>& counts) {
             self.set_code_counts(view(counts));
           },
           nb::arg("counts"));
@@ -219,26 +222,26 @@ void bind_boosting(nb::module_& m) {
          const std::optional<Array<std::uint32_t>>& among,
          const std::optional<Array<double>>& weights) {
         if (weights && weights->size() != bound.table.n_rows) {
-          throw InputError("weights: expected one for each row");
+          throw common::InputError("weights: expected one for each row");
         }
-        std::span<const Row> rows;
+        std::span<const common::Row> rows;
         if (among) rows = {among->data(), among->size()};
-        for (const Row row : rows) {
-          if (row >= bound.table.n_rows) throw InputError("among: no such row");
+        for (const common::Row row : rows) {
+          if (row >= bound.table.n_rows) throw common::InputError("among: no such row");
         }
         const nb::gil_scoped_release release;
-        return std::make_shared<BinnedMatrix>(bound.table, max_bins, n_threads, rows,
-                                              weights ? weights->data() : nullptr);
+        return std::make_shared<table::BinnedMatrix>(bound.table, max_bins, n_threads, rows,
+                                                     weights ? weights->data() : nullptr);
       },
       nb::arg("table"), nb::arg("max_bins"), nb::arg("n_threads"),
       nb::arg("among").none() = nb::none(), nb::arg("weights").none() = nb::none());
   m.def(
       "bin_given",
       [](const nb::list& given, std::size_t n_rows) {
-        std::vector<BinnedColumn> bins;
+        std::vector<table::BinnedColumn> bins;
         for (const nb::handle item : given) {
           const auto one = nb::cast<nb::tuple>(item);  // cuts or bins of categories
-          BinnedColumn column;
+          table::BinnedColumn column;
           column.categorical = nb::cast<bool>(one[0]);
           if (column.categorical) {
             const auto of = nb::cast<Array<std::uint8_t>>(one[1]);
@@ -250,27 +253,27 @@ void bind_boosting(nb::module_& m) {
             const auto cuts = nb::cast<Array<double>>(one[1]);
             column.cuts.assign(cuts.data(), cuts.data() + cuts.size());
             if (!std::is_sorted(column.cuts.begin(), column.cuts.end())) {
-              throw InputError("bins: expected cuts that ascend");
+              throw common::InputError("bins: expected cuts that ascend");
             }
             column.n_bins = static_cast<std::uint32_t>(column.cuts.size() + 1);
           }
           bins.push_back(std::move(column));
         }
         const nb::gil_scoped_release release;
-        return std::make_shared<BinnedMatrix>(std::move(bins), n_rows);
+        return std::make_shared<table::BinnedMatrix>(std::move(bins), n_rows);
       },
       nb::arg("bins"), nb::arg("n_rows"));
   using Units = std::optional<Array<std::uint64_t>>;
   const auto find_cuts_of = [](const auto& values, std::uint32_t max_bins, const Units& units) {
-    if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
+    if (max_bins < 2 || max_bins > 255) throw common::InputError("max_bins: expected 2 to 255");
     if (units && units->size() != values.size()) {
-      throw InputError("units: expected one for each value");
+      throw common::InputError("units: expected one for each value");
     }
     std::vector<double> cuts;
     {
       const nb::gil_scoped_release release;
-      cuts = units ? find_weighted_cuts(view(values), view(*units), max_bins)
-                   : find_cuts(view(values), max_bins);
+      cuts = units ? table::find_weighted_cuts(view(values), view(*units), max_bins)
+                   : table::find_cuts(view(values), max_bins);
     }
     return to_numpy(std::move(cuts));
   };
@@ -289,32 +292,33 @@ void bind_boosting(nb::module_& m) {
   m.def(
       "weight_units",
       [](const Array<double>& weights, double largest, std::uint64_t n) {
-        return to_numpy(weight_units(view(weights), largest, n));
+        return to_numpy(table::weight_units(view(weights), largest, n));
       },
       nb::arg("weights"), nb::arg("largest"), nb::arg("n"));
   m.def(
       "bin_categories",
       [](const Array<std::uint64_t>& counts, std::uint32_t max_bins) {
-        if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
-        return to_numpy(bin_categories(view(counts), max_bins));
+        if (max_bins < 2 || max_bins > 255) throw common::InputError("max_bins: expected 2 to 255");
+        return to_numpy(table::bin_categories(view(counts), max_bins));
       },
       nb::arg("counts"), nb::arg("max_bins"));
   m.def(
-      "sample_rows", [](std::uint64_t n_rows) { return to_numpy(sample_rows(n_rows)); },
+      "sample_rows", [](std::uint64_t n_rows) { return to_numpy(table::sample_rows(n_rows)); },
       nb::arg("n_rows"));
   m.def(
       "bin_like",
-      [](const BoundTable& bound, const std::shared_ptr<BinnedMatrix>& like, int n_threads) {
+      [](const BoundTable& bound, const std::shared_ptr<table::BinnedMatrix>& like, int n_threads) {
         const nb::gil_scoped_release release;
-        return std::make_shared<BinnedMatrix>(bound.table, *like, n_threads);
+        return std::make_shared<table::BinnedMatrix>(bound.table, *like, n_threads);
       },
       nb::arg("table"), nb::arg("like"), nb::arg("n_threads"));
 
-  nb::class_<BoostOptions>(m, "BoostOptions")
+  nb::class_<boosting::BoostOptions>(m, "BoostOptions")
       .def(nb::init<>())
       .def(
           "set_loss",
-          [](BoostOptions& self, const std::string& name, double parameter, std::size_t n_scores) {
+          [](boosting::BoostOptions& self, const std::string& name, double parameter,
+             std::size_t n_scores) {
             self.loss = make_loss(name, parameter, n_scores);
             self.ranking.by_gain = name == "ndcg";
             if (self.ranking.by_gain) self.ranking.places = static_cast<std::size_t>(parameter);
@@ -322,14 +326,16 @@ void bind_boosting(nb::module_& m) {
           nb::arg("name"), nb::arg("parameter"), nb::arg("n_scores"))
       .def(
           "set_growth",
-          [](BoostOptions& self, const std::string& name) {
+          [](boosting::BoostOptions& self, const std::string& name) {
             self.tree.growth = growth_named(name);
           },
           nb::arg("name"))
-#define SPINNEY_RW(NAME, PATH)                                  \
-  .def_prop_rw(                                                 \
-      NAME, [](const BoostOptions& self) { return self.PATH; }, \
-      [](BoostOptions& self, const decltype(BoostOptions{}.PATH)& v) { self.PATH = v; })
+#define SPINNEY_RW(NAME, PATH)                                                             \
+  .def_prop_rw(                                                                            \
+      NAME, [](const boosting::BoostOptions& self) { return self.PATH; },                  \
+      [](boosting::BoostOptions& self, const decltype(boosting::BoostOptions{}.PATH)& v) { \
+        self.PATH = v;                                                                     \
+      })
       // clang-format off
       SPINNEY_RW("learning_rate", learning_rate)
       SPINNEY_RW("groups", groups)
@@ -355,12 +361,12 @@ void bind_boosting(nb::module_& m) {
       SPINNEY_RW("monotonic", tree.split.monotonic)
       .def_prop_rw(
           "stretches",
-          [](const BoostOptions& self) {
+          [](const boosting::BoostOptions& self) {
             std::vector<std::pair<std::size_t, std::uint64_t>> out;
-            for (const RowStretch& of : self.stretches) out.push_back({of.begin, of.number});
+            for (const boosting::RowStretch& of : self.stretches) out.push_back({of.begin, of.number});
             return out;
           },
-          [](BoostOptions& self,
+          [](boosting::BoostOptions& self,
              const std::vector<std::pair<std::size_t, std::uint64_t>>& stretches) {
             self.stretches.clear();
             for (const auto& [begin, number] : stretches) self.stretches.push_back({begin, number});
@@ -371,7 +377,7 @@ void bind_boosting(nb::module_& m) {
   nb::class_<BoundValidation>(m, "BoostValidation")
       .def(
           "__init__",
-          [](BoundValidation* self, const std::shared_ptr<RowMatrix>& matrix,
+          [](BoundValidation* self, const std::shared_ptr<table::RowMatrix>& matrix,
              const Array<std::uint32_t>& rows, const TargetArray& targets,
              const std::optional<Array<double>>& weights, const OutArray<double>& scores,
              std::vector<std::uint32_t> groups) {
@@ -397,26 +403,29 @@ void bind_boosting(nb::module_& m) {
 
   m.def(
       "add_rounds",
-      [](const Forest& forest, const BoundTable& bound, std::size_t n_scores, std::size_t first,
-         std::size_t last, int n_threads, const OutArray<double>& out) {
+      [](const ensemble::Forest& forest, const BoundTable& bound, std::size_t n_scores,
+         std::size_t first, std::size_t last, int n_threads, const OutArray<double>& out) {
         check_rounds(forest, last, n_scores);
         const std::size_t width = forest.shape.width();
         if (first > last || (width > 1 && n_scores > 1) ||
             out.size() != bound.table.n_rows * n_scores * width) {
-          throw InputError("add_rounds: out needs a row for each row, a column for each score");
+          throw common::InputError(
+              "add_rounds: out needs a row for each row, a column for each score");
         }
         const nb::gil_scoped_release release;
-        add_rounds(forest, bound.table, n_scores, first, last, n_threads, out.data());
+        boosting::add_rounds(forest, bound.table, n_scores, first, last, n_threads, out.data());
       },
       nb::arg("forest"), nb::arg("table"), nb::arg("n_scores"), nb::arg("first"), nb::arg("last"),
       nb::arg("n_threads"), nb::arg("out"));
 
   m.def(
       "append_mean",
-      [](const std::vector<const Forest*>& forests, std::size_t n_rounds, std::size_t n_scores,
-         Forest& out) {
-        for (const Forest* const forest : forests) check_rounds(*forest, n_rounds, n_scores);
-        append_mean(forests, n_rounds, n_scores, out);
+      [](const std::vector<const ensemble::Forest*>& forests, std::size_t n_rounds,
+         std::size_t n_scores, ensemble::Forest& out) {
+        for (const ensemble::Forest* const forest : forests) {
+          check_rounds(*forest, n_rounds, n_scores);
+        }
+        boosting::append_mean(forests, n_rounds, n_scores, out);
       },
       nb::arg("forests"), nb::arg("n_rounds"), nb::arg("n_scores"), nb::arg("out"));
 
@@ -425,11 +434,11 @@ void bind_boosting(nb::module_& m) {
           "__init__",
           [](BoundScorer* self, const nb::object& forest, std::vector<double> baseline,
              std::size_t n_rounds, const std::string& link) {
-            const Forest& trees = nb::cast<const Forest&>(forest);
+            const ensemble::Forest& trees = nb::cast<const ensemble::Forest&>(forest);
             const std::size_t width = trees.shape.width();
             check_rounds(trees, n_rounds, width > 1 ? 1 : baseline.size());
             if (width > 1 && baseline.size() != width) {
-              throw InputError("RowScorer: expected a baseline for each score");
+              throw common::InputError("RowScorer: expected a baseline for each score");
             }
             new (self)
                 BoundScorer{forest, {trees, std::move(baseline), n_rounds, link_named(link)}};
@@ -439,8 +448,8 @@ void bind_boosting(nb::module_& m) {
           "__call__",
           [](const BoundScorer& self, const Array<double>& row) {
             if (row.size() != self.scorer.n_features()) {
-              throw InputError("row: expected " + std::to_string(self.scorer.n_features()) +
-                               " values, got " + std::to_string(row.size()));
+              throw common::InputError("row: expected " + std::to_string(self.scorer.n_features()) +
+                                       " values, got " + std::to_string(row.size()));
             }
             std::vector<double> out(self.scorer.n_out());
             self.scorer.score(row.data(), out.data());
@@ -453,14 +462,15 @@ void bind_boosting(nb::module_& m) {
       "rank_derivatives",
       [](bool by_gain, std::size_t places, const std::vector<std::uint32_t>& groups,
          const Array<double>& targets, const Array<double>& scores) {
-        const RankingRules rules{by_gain, places};
-        const LossData data{targets.data(), nullptr, scores.data(), targets.size()};
+        const loss::RankingRules rules{by_gain, places};
+        const loss::LossData data{targets.data(), nullptr, scores.data(), targets.size()};
         std::vector<float> first(targets.size());
         std::vector<float> second(targets.size());
         double sum = 0;
         for (std::size_t g = 0; g + 1 < groups.size(); ++g) {
-          rank_derivatives(rules, data, groups[g], groups[g + 1], {first.data(), second.data()});
-          sum += rank_loss(rules, data, groups[g], groups[g + 1]);
+          loss::rank_derivatives(rules, data, groups[g], groups[g + 1],
+                                 {first.data(), second.data()});
+          sum += loss::rank_loss(rules, data, groups[g], groups[g + 1]);
         }
         return nb::make_tuple(to_numpy(std::move(first)), to_numpy(std::move(second)), sum);
       },
@@ -472,18 +482,20 @@ void bind_boosting(nb::module_& m) {
       "loss_derivatives",
       [](const std::string& name, double parameter, std::size_t n_scores,
          const Array<double>& targets, const Array<double>& scores) {
-        const Loss loss = make_loss(name, parameter, n_scores);
-        const LossData data{targets.data(), nullptr, scores.data(), targets.size()};
+        const loss::Loss loss = make_loss(name, parameter, n_scores);
+        const loss::LossData data{targets.data(), nullptr, scores.data(), targets.size()};
         const std::size_t n = targets.size() * n_scores;
         std::vector<float> first(n);
         std::vector<float> second(n);
-        differentiate(loss, data, 0, targets.size(), {first.data(), second.data()});
-        const LossSum rough = loss_sum(loss, data, 0, targets.size(), 1);
-        const double units = units_in_one(rough.largest, targets.size());
+        loss::differentiate(loss, data, 0, targets.size(), {first.data(), second.data()});
+        const loss::LossSum rough = loss::loss_sum(loss, data, 0, targets.size(), 1);
+        const double units = common::units_in_one(rough.largest, targets.size());
         const double sum =
-            static_cast<double>(loss_sum(loss, data, 0, targets.size(), units).units) / units;
+            static_cast<double>(loss::loss_sum(loss, data, 0, targets.size(), units).units) / units;
         return nb::make_tuple(to_numpy(std::move(first)), to_numpy(std::move(second)), sum);
       },
       nb::arg("loss"), nb::arg("parameter"), nb::arg("n_scores"), nb::arg("targets"),
       nb::arg("scores"));
 }
+
+}  // namespace spinney::bindings

@@ -5,10 +5,12 @@
 
 namespace nb = nanobind;
 
+namespace spinney::bindings {
+
 void bind_common(nb::module_& m) {
-  m.def("get_num_threads", &spinney::get_num_threads);
-  m.def("set_num_threads", &spinney::set_num_threads, nb::arg("n_threads"));
-  m.def("available_cpus", &spinney::available_cpus);
+  m.def("get_num_threads", &common::get_num_threads);
+  m.def("set_num_threads", &common::set_num_threads, nb::arg("n_threads"));
+  m.def("available_cpus", &common::available_cpus);
   m.def(
       "crc32",
       [](std::uint32_t sum,
@@ -16,17 +18,19 @@ void bind_common(nb::module_& m) {
          int n_threads) {
         const std::span<const std::uint8_t> all(bytes.data(), bytes.size());
         const nb::gil_scoped_release release;
-        return spinney::crc32(sum, all, n_threads);
+        return common::crc32(sum, all, n_threads);
       },
       nb::arg("sum"), nb::arg("bytes"), nb::arg("n_threads"));
   nb::register_exception_translator([](const std::exception_ptr& error, void*) {
     try {
       std::rethrow_exception(error);
-    } catch (const spinney::InputError& e) {
+    } catch (const common::InputError& e) {
       PyErr_SetString(PyExc_ValueError, e.what());
-    } catch (const spinney::Interrupted&) {
+    } catch (const common::Interrupted&) {
       // The hook left the Python error (KeyboardInterrupt, or what a callback raised) in place.
       if (PyErr_Occurred() == nullptr) PyErr_SetNone(PyExc_KeyboardInterrupt);
     }
   });
 }
+
+}  // namespace spinney::bindings

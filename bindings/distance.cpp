@@ -8,25 +8,26 @@
 #include "tree.h"
 
 namespace nb = nanobind;
-using namespace spinney;
+
+namespace spinney::bindings {
 
 namespace {
 
-VectorMetric vector_metric_named(const std::string& name) {
-  if (name == "euclidean") return VectorMetric::euclidean;
-  if (name == "manhattan") return VectorMetric::manhattan;
-  if (name == "chebyshev") return VectorMetric::chebyshev;
-  if (name == "cosine") return VectorMetric::cosine;
+distance::VectorMetric vector_metric_named(const std::string& name) {
+  if (name == "euclidean") return distance::VectorMetric::euclidean;
+  if (name == "manhattan") return distance::VectorMetric::manhattan;
+  if (name == "chebyshev") return distance::VectorMetric::chebyshev;
+  if (name == "cosine") return distance::VectorMetric::cosine;
   throw unknown_name("metric", name, {"euclidean", "manhattan", "chebyshev", "cosine"});
 }
 
-StringMetric string_metric_named(const std::string& name) {
-  if (name == "edit") return StringMetric::edit;
-  if (name == "hamming") return StringMetric::hamming;
+distance::StringMetric string_metric_named(const std::string& name) {
+  if (name == "edit") return distance::StringMetric::edit;
+  if (name == "hamming") return distance::StringMetric::hamming;
   throw unknown_name("metric", name, {"edit", "hamming"});
 }
 
-Vectors vectors(const Matrix<double>& matrix) {
+distance::Vectors vectors(const Matrix<double>& matrix) {
   return {matrix.data(), matrix.shape(0), matrix.shape(1)};
 }
 
@@ -40,21 +41,23 @@ struct BoundStrings {
     std::int64_t before = 0;
     for (std::size_t i = 0; i < starts.shape(0); ++i) {
       const std::int64_t start = starts.data()[i];
-      if (start < before) throw InputError("Strings: starts must ascend from 0");
+      if (start < before) throw common::InputError("Strings: starts must ascend from 0");
       before = start;
     }
     if (starts.shape(0) == 0 || static_cast<std::size_t>(before) > characters.shape(0)) {
-      throw InputError("Strings: starts must end with the number of characters");
+      throw common::InputError("Strings: starts must end with the number of characters");
     }
   }
 
-  Strings strings() const { return {characters.data(), starts.data(), starts.shape(0) - 1}; }
+  distance::Strings strings() const {
+    return {characters.data(), starts.data(), starts.shape(0) - 1};
+  }
 };
 
 using Indices = Array<std::int64_t>;
 
 bool* checked(const OutArray<bool>& out, const Indices& x) {
-  if (out.size() != x.shape(0)) throw InputError("closer: out differs in length");
+  if (out.size() != x.shape(0)) throw common::InputError("closer: out differs in length");
   return out.data();
 }
 
@@ -69,11 +72,11 @@ void bind_distance(nb::module_& m) {
       [](const std::string& metric, const Matrix<double>& rows, const Matrix<double>& pivots,
          const Indices& x, const Indices& a, const Indices& b, int n_threads,
          const OutArray<bool>& out) {
-        const VectorMetric kind = vector_metric_named(metric);
+        const distance::VectorMetric kind = vector_metric_named(metric);
         bool* const answers = checked(out, x);
         const nb::gil_scoped_release release;
-        find_closer(kind, vectors(rows), vectors(pivots), {view(x), view(a), view(b)}, n_threads,
-                    answers);
+        distance::find_closer(kind, vectors(rows), vectors(pivots), {view(x), view(a), view(b)},
+                              n_threads, answers);
       },
       nb::arg("metric"), nb::arg("rows"), nb::arg("pivots"), nb::arg("x"), nb::arg("a"),
       nb::arg("b"), nb::arg("n_threads"), nb::arg("out"));
@@ -82,11 +85,11 @@ void bind_distance(nb::module_& m) {
       [](const std::string& metric, const BoundStrings& rows, const BoundStrings& pivots,
          const Indices& x, const Indices& a, const Indices& b, int n_threads,
          const OutArray<bool>& out) {
-        const StringMetric kind = string_metric_named(metric);
+        const distance::StringMetric kind = string_metric_named(metric);
         bool* const answers = checked(out, x);
         const nb::gil_scoped_release release;
-        find_closer(kind, rows.strings(), pivots.strings(), {view(x), view(a), view(b)}, n_threads,
-                    answers);
+        distance::find_closer(kind, rows.strings(), pivots.strings(), {view(x), view(a), view(b)},
+                              n_threads, answers);
       },
       nb::arg("metric"), nb::arg("rows"), nb::arg("pivots"), nb::arg("x"), nb::arg("a"),
       nb::arg("b"), nb::arg("n_threads"), nb::arg("out"));
@@ -94,24 +97,24 @@ void bind_distance(nb::module_& m) {
   m.def(
       "string_distance",
       [](const std::string& metric, const BoundStrings& pair) {
-        const Strings strings = pair.strings();
-        if (strings.n_rows != 2) throw InputError("string_distance: expected two strings");
-        return string_metric_named(metric) == StringMetric::edit
-                   ? edit_distance(strings[0], strings[1])
-                   : hamming_distance(strings[0], strings[1]);
+        const distance::Strings strings = pair.strings();
+        if (strings.n_rows != 2) throw common::InputError("string_distance: expected two strings");
+        return string_metric_named(metric) == distance::StringMetric::edit
+                   ? distance::edit_distance(strings[0], strings[1])
+                   : distance::hamming_distance(strings[0], strings[1]);
       },
       nb::arg("metric"), nb::arg("pair"));
   m.def(
       "string_distances",
       [](const std::string& metric, const BoundStrings& queries, const BoundStrings& rows,
          int n_threads, const OutArray<double>& out) {
-        const StringMetric kind = string_metric_named(metric);
-        const Strings asked = queries.strings(), others = rows.strings();
+        const distance::StringMetric kind = string_metric_named(metric);
+        const distance::Strings asked = queries.strings(), others = rows.strings();
         if (out.ndim() != 2 || out.shape(0) != asked.n_rows || out.shape(1) != others.n_rows) {
-          throw InputError("string_distances: out needs a row for each query");
+          throw common::InputError("string_distances: out needs a row for each query");
         }
         const nb::gil_scoped_release release;
-        string_distances(kind, asked, others, n_threads, out.data());
+        distance::string_distances(kind, asked, others, n_threads, out.data());
       },
       nb::arg("metric"), nb::arg("queries"), nb::arg("rows"), nb::arg("n_threads"), nb::arg("out"));
   m.def(
@@ -121,11 +124,13 @@ void bind_distance(nb::module_& m) {
         const std::size_t n_rows = matrix.shape(0);
         if (distances.ndim() != 2 || columns.ndim() != 2 || distances.shape(0) != n_rows ||
             columns.shape(0) != n_rows || distances.shape(1) != columns.shape(1)) {
-          throw InputError("select_nearest: distances and columns need a row for each row");
+          throw common::InputError("select_nearest: distances and columns need a row for each row");
         }
         const nb::gil_scoped_release release;
-        select_nearest(matrix.data(), n_rows, matrix.shape(1), distances.shape(1), n_threads,
-                       distances.data(), columns.data());
+        distance::select_nearest(matrix.data(), n_rows, matrix.shape(1), distances.shape(1),
+                                 n_threads, distances.data(), columns.data());
       },
       nb::arg("matrix"), nb::arg("n_threads"), nb::arg("distances"), nb::arg("columns"));
 }
+
+}  // namespace spinney::bindings

@@ -22,32 +22,33 @@
 #include "tree.h"
 
 namespace nb = nanobind;
-using namespace spinney;
+
+namespace spinney::bindings {
 
 namespace {
 
 // A prepared table, with the arrays that its table reads.
 struct BoundPrepared {
   BoundTable bound;
-  std::unique_ptr<PreparedTable> prepared;
+  std::unique_ptr<tree::PreparedTable> prepared;
 };
 
-Importance importance_named(const std::string& name) {
-  if (name == "corrected") return Importance::corrected;
-  if (name == "permutation") return Importance::permutation;
-  if (name == "impurity") return Importance::none;
+ensemble::Importance importance_named(const std::string& name) {
+  if (name == "corrected") return ensemble::Importance::corrected;
+  if (name == "permutation") return ensemble::Importance::permutation;
+  if (name == "impurity") return ensemble::Importance::none;
   throw unknown_name("importance", name, {"impurity", "corrected", "permutation"});
 }
 
-void grow(Forest& forest, const BoundPrepared& bound, const BoundTargets& targets,
-          ForestOptions options, const std::optional<Array<double>>& draw_weights,
+void grow(ensemble::Forest& forest, const BoundPrepared& bound, const BoundTargets& targets,
+          ensemble::ForestOptions options, const std::optional<Array<double>>& draw_weights,
           const std::optional<Matrix<std::uint32_t>>& counts,
-          const std::optional<Matrix<std::int32_t>>& features, OutOfBag& out_of_bag,
+          const std::optional<Matrix<std::int32_t>>& features, ensemble::OutOfBag& out_of_bag,
           nb::handle progress, const std::optional<Array<std::uint64_t>>& seeds) {
   if (targets.targets.n_outputs != forest.shape.n_outputs ||
       targets.targets.n_classes != forest.shape.n_classes ||
       targets.targets.n_rows != bound.bound.table.n_rows) {
-    throw InputError("a forest was to grow on other targets than it is for");
+    throw common::InputError("a forest was to grow on other targets than it is for");
   }
   if (seeds) options.tree_seeds = seeds->data();
   if (draw_weights) options.draw_weights = draw_weights->data();
@@ -61,9 +62,9 @@ void grow(Forest& forest, const BoundPrepared& bound, const BoundTargets& target
                            ? -std::expm1(-static_cast<double>(options.n_drawn) / n_rows)
                            : 1.0;
   const double total = share * n_rows * static_cast<double>(options.n_trees);
-  Watch watch(make_hook(progress), static_cast<std::uint64_t>(total));
+  common::Watch watch(make_hook(progress), static_cast<std::uint64_t>(total));
   const nb::gil_scoped_release release;
-  grow_forest(*bound.prepared, targets.targets, options, forest, out_of_bag, watch);
+  ensemble::grow_forest(*bound.prepared, targets.targets, options, forest, out_of_bag, watch);
 }
 
 // Hands memory that was freed back to the system, where the allocator would keep it.
@@ -75,13 +76,15 @@ void trim_memory() {
 
 // Places for answers come from Python, where their number may follow from a model that is wrong.
 void require_places(std::size_t given, std::size_t needed) {
-  if (given != needed) throw InputError("a forest's answers need other places than were given");
+  if (given != needed) {
+    throw common::InputError("a forest's answers need other places than were given");
+  }
 }
 
 // Leaves that hold numbers, one for each output.
-void require_numbers(const Forest& forest) {
-  if (is_classification(forest.shape.criterion)) {
-    throw InputError("a forest of classes was asked for numbers");
+void require_numbers(const ensemble::Forest& forest) {
+  if (criterion::is_classification(forest.shape.criterion)) {
+    throw common::InputError("a forest of classes was asked for numbers");
   }
 }
 
@@ -93,11 +96,11 @@ std::vector<T> take(const nb::dict& arrays, const char* name) {
 
 // A tree from elsewhere, under the names of tree_arrays. Throws InputError unless every node but
 // the root is the child of one node that comes before it; all else is checked once it is compact.
-Tree read_tree(const nb::dict& arrays, const Forest& forest) {
+tree::Tree read_tree(const nb::dict& arrays, const ensemble::Forest& forest) {
   const auto require = [](bool holds) {
-    if (!holds) throw InputError("the arrays of a tree do not fit together");
+    if (!holds) throw common::InputError("the arrays of a tree do not fit together");
   };
-  Tree tree;
+  tree::Tree tree;
   tree.value_size = forest.shape.width();
   tree.threshold = take<double>(arrays, "threshold");
   tree.missing_left = take<std::uint8_t>(arrays, "missing_go_to_left");
@@ -117,20 +120,20 @@ Tree read_tree(const nb::dict& arrays, const Forest& forest) {
           tree.category_start.size() == n && tree.value.size() == n * tree.value_size);
   std::vector<bool> has_parent(n);
   for (std::size_t at = 0; at < n; ++at) {
-    tree.left.push_back(static_cast<NodeIndex>(left[at]));
-    tree.right.push_back(static_cast<NodeIndex>(right[at]));
+    tree.left.push_back(static_cast<common::NodeIndex>(left[at]));
+    tree.right.push_back(static_cast<common::NodeIndex>(right[at]));
     tree.feature.push_back(static_cast<std::int32_t>(feature[at]));
-    require((left[at] == no_child) == (right[at] == no_child));
-    if (left[at] == no_child) continue;
+    require((left[at] == tree::no_child) == (right[at] == tree::no_child));
+    if (left[at] == tree::no_child) continue;
     for (const std::int64_t child : {left[at], right[at]}) {
       require(child > static_cast<std::int64_t>(at) && child < static_cast<std::int64_t>(n));
       require(!has_parent[static_cast<std::size_t>(child)]);
       has_parent[static_cast<std::size_t>(child)] = true;
     }
     require(feature[at] >= 0 && static_cast<std::size_t>(feature[at]) < forest.n_features());
-    if (tree.category_start[at] == no_categories) continue;
+    if (tree.category_start[at] == tree::no_categories) continue;
     const std::size_t n_words =
-        2 * words_for(forest.n_categories[static_cast<std::size_t>(feature[at])]);
+        2 * tree::words_for(forest.n_categories[static_cast<std::size_t>(feature[at])]);
     require(tree.category_start[at] >= 0 && n_words > 0 &&
             static_cast<std::size_t>(tree.category_start[at]) + n_words <=
                 tree.category_bits.size());
@@ -143,7 +146,7 @@ template <class T>
 void require_fixed(std::span<const T> array, nb::handle given) {
   if (nb::cast<bool>(given.attr("flags").attr("writeable")) ||
       reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) != 0) {
-    throw InputError("a forest is made of arrays that are read-only and aligned");
+    throw common::InputError("a forest is made of arrays that are read-only and aligned");
   }
 }
 
@@ -171,39 +174,40 @@ void bind_ensemble(nb::module_& m) {
              bool bare) {
             auto* made = new (self) BoundPrepared{bound, nullptr};
             const nb::gil_scoped_release release;
-            made->prepared =
-                std::make_unique<PreparedTable>(made->bound.table, random_splits, n_threads, bare);
+            made->prepared = std::make_unique<tree::PreparedTable>(made->bound.table, random_splits,
+                                                                   n_threads, bare);
           },
           nb::arg("table"), nb::arg("random_splits"), nb::arg("n_threads"),
           nb::arg("bare") = false);
 
-  nb::class_<ForestOptions>(m, "ForestOptions")
+  nb::class_<ensemble::ForestOptions>(m, "ForestOptions")
       .def(nb::init<>())
-      .def_rw("tree", &ForestOptions::tree)
-      .def_rw("first_tree", &ForestOptions::first_tree)
-      .def_rw("n_trees", &ForestOptions::n_trees)
-      .def_rw("n_threads", &ForestOptions::n_threads)
-      .def_rw("bootstrap", &ForestOptions::bootstrap)
-      .def_rw("replace", &ForestOptions::replace)
-      .def_rw("n_drawn", &ForestOptions::n_drawn)
-      .def_rw("balance_classes", &ForestOptions::balance_classes)
-      .def_rw("ccp_alpha", &ForestOptions::ccp_alpha)
-      .def_rw("hard_votes", &ForestOptions::hard_votes)
-      .def_rw("out_of_bag", &ForestOptions::out_of_bag)
-      .def_rw("followed", &ForestOptions::followed)
-      .def_rw("keep_members", &ForestOptions::keep_members)
-      .def_rw("centre", &ForestOptions::centre)
+      .def_rw("tree", &ensemble::ForestOptions::tree)
+      .def_rw("first_tree", &ensemble::ForestOptions::first_tree)
+      .def_rw("n_trees", &ensemble::ForestOptions::n_trees)
+      .def_rw("n_threads", &ensemble::ForestOptions::n_threads)
+      .def_rw("bootstrap", &ensemble::ForestOptions::bootstrap)
+      .def_rw("replace", &ensemble::ForestOptions::replace)
+      .def_rw("n_drawn", &ensemble::ForestOptions::n_drawn)
+      .def_rw("balance_classes", &ensemble::ForestOptions::balance_classes)
+      .def_rw("ccp_alpha", &ensemble::ForestOptions::ccp_alpha)
+      .def_rw("hard_votes", &ensemble::ForestOptions::hard_votes)
+      .def_rw("out_of_bag", &ensemble::ForestOptions::out_of_bag)
+      .def_rw("followed", &ensemble::ForestOptions::followed)
+      .def_rw("keep_members", &ensemble::ForestOptions::keep_members)
+      .def_rw("centre", &ensemble::ForestOptions::centre)
       .def_prop_rw(
-          "importance", [](const ForestOptions& self) { return static_cast<int>(self.importance); },
-          [](ForestOptions& self, const std::string& name) {
+          "importance",
+          [](const ensemble::ForestOptions& self) { return static_cast<int>(self.importance); },
+          [](ensemble::ForestOptions& self, const std::string& name) {
             self.importance = importance_named(name);
           });
 
-  nb::class_<OutOfBag>(m, "OutOfBag")
+  nb::class_<ensemble::OutOfBag>(m, "OutOfBag")
       .def(nb::init<>())
       .def(
           "restore",
-          [](OutOfBag& self, const Array<double>& sums, const Array<double>& squares,
+          [](ensemble::OutOfBag& self, const Array<double>& sums, const Array<double>& squares,
              const Array<std::uint32_t>& n_trees, const Array<double>& curve,
              const Array<double>& importances) {
             self.sums.assign(sums.data(), sums.data() + sums.size());
@@ -214,11 +218,12 @@ void bind_ensemble(nb::module_& m) {
           },
           nb::arg("sums"), nb::arg("squares"), nb::arg("n_trees"), nb::arg("curve"),
           nb::arg("importances"))
-      .def_prop_ro("sums", [](const OutOfBag& self) { return copy(self.sums); })
-      .def_prop_ro("squares", [](const OutOfBag& self) { return copy(self.squares); })
-      .def_prop_ro("n_trees", [](const OutOfBag& self) { return copy(self.n_trees); })
-      .def_prop_ro("curve", [](const OutOfBag& self) { return copy(self.curve); })
-      .def_prop_ro("importances", [](const OutOfBag& self) { return copy(self.importances); });
+      .def_prop_ro("sums", [](const ensemble::OutOfBag& self) { return copy(self.sums); })
+      .def_prop_ro("squares", [](const ensemble::OutOfBag& self) { return copy(self.squares); })
+      .def_prop_ro("n_trees", [](const ensemble::OutOfBag& self) { return copy(self.n_trees); })
+      .def_prop_ro("curve", [](const ensemble::OutOfBag& self) { return copy(self.curve); })
+      .def_prop_ro("importances",
+                   [](const ensemble::OutOfBag& self) { return copy(self.importances); });
 
   // Rows that tell a tree the order of categories, so that they are not asked about out of the bag.
   m.def(
@@ -226,7 +231,7 @@ void bind_ensemble(nb::module_& m) {
       [](std::uint64_t tree_seed, std::size_t n_rows) {
         std::vector<std::uint8_t> out(n_rows);
         for (std::size_t row = 0; row < n_rows; ++row) {
-          out[row] = tells_order(tree_seed, static_cast<Row>(row));
+          out[row] = ensemble::tells_order(tree_seed, static_cast<common::Row>(row));
         }
         return to_numpy(std::move(out));
       },
@@ -239,71 +244,75 @@ void bind_ensemble(nb::module_& m) {
         std::span<const std::uint8_t> left = view(leaf_bits);
         std::size_t done = 0;
         for (const std::uint64_t size : view(sizes)) {
-          if (size > left.size()) throw InputError("trees have more nodes than there are");
-          number_children(left.first(size), children.data() + 2 * done);
+          if (size > left.size()) throw common::InputError("trees have more nodes than there are");
+          ensemble::number_children(left.first(size), children.data() + 2 * done);
           left = left.subspan(size);
           done += size;
         }
         return to_numpy(std::move(children));
       },
       nb::arg("leaf_bits"), nb::arg("sizes"));
-  m.def("seed_of_tree", &seed_of_tree, nb::arg("forest_seed"), nb::arg("tree"));
-  m.def("mean_path_length", &mean_path_length, nb::arg("n"));
+  m.def("seed_of_tree", &ensemble::seed_of_tree, nb::arg("forest_seed"), nb::arg("tree"));
+  m.def("mean_path_length", &ensemble::mean_path_length, nb::arg("n"));
 
   m.def(
       "draw_bag",
       [](std::size_t n_rows, std::size_t n_drawn, bool replace,
          const std::optional<Array<double>>& weights, std::uint64_t forest_seed, std::size_t tree) {
-        return to_numpy(draw_bag(n_rows, n_drawn, replace, weights ? weights->data() : nullptr,
-                                 seed_of_tree(forest_seed, tree)));
+        return to_numpy(ensemble::draw_bag(n_rows, n_drawn, replace,
+                                           weights ? weights->data() : nullptr,
+                                           ensemble::seed_of_tree(forest_seed, tree)));
       },
       nb::arg("n_rows"), nb::arg("n_drawn"), nb::arg("replace"), nb::arg("weights").none(),
       nb::arg("forest_seed"), nb::arg("tree"));
 
-  nb::class_<Forest>(m, "Forest")
+  nb::class_<ensemble::Forest>(m, "Forest")
       .def(
           "__init__",
-          [](Forest* self, const std::string& criterion,
+          [](ensemble::Forest* self, const std::string& criterion,
              const std::vector<std::uint32_t>& n_classes, std::size_t n_outputs, bool inner_values,
              const std::vector<std::int32_t>& n_categories) {
-            auto* forest = new (self) Forest();
+            auto* forest = new (self) ensemble::Forest();
             forest->shape = {criterion_named(criterion), n_classes, n_outputs, inner_values};
             forest->n_categories = n_categories;
           },
           nb::arg("criterion"), nb::arg("n_classes"), nb::arg("n_outputs"), nb::arg("inner_values"),
           nb::arg("n_categories"))
-      .def("__len__", [](const Forest& self) { return self.trees.size(); })
+      .def("__len__", [](const ensemble::Forest& self) { return self.trees.size(); })
       .def(
           "truncate",
-          [](Forest& self, std::size_t n_trees) {
+          [](ensemble::Forest& self, std::size_t n_trees) {
             if (n_trees < self.trees.size()) self.trees.resize(n_trees);
           },
           nb::arg("n_trees"))
       // Copies of the trees [first, last), and those of another forest after these.
       .def(
           "part",
-          [](const Forest& self, std::size_t first, std::size_t last) {
-            if (first > last || last > self.trees.size()) throw InputError("part: no such trees");
-            Forest out{self.shape, self.n_categories, {}};
+          [](const ensemble::Forest& self, std::size_t first, std::size_t last) {
+            if (first > last || last > self.trees.size()) {
+              throw common::InputError("part: no such trees");
+            }
+            ensemble::Forest out{self.shape, self.n_categories, {}};
             for (std::size_t t = first; t < last; ++t) out.trees.push_back(self.trees[t]);
             return out;
           },
           nb::arg("first"), nb::arg("last"))
       .def(
           "extend",
-          [](Forest& self, const Forest& more) {
+          [](ensemble::Forest& self, const ensemble::Forest& more) {
             if (more.shape.width() != self.shape.width() ||
                 more.n_categories != self.n_categories) {
-              throw InputError("extend: trees of another kind");
+              throw common::InputError("extend: trees of another kind");
             }
             self.trees.insert(self.trees.end(), more.trees.begin(), more.trees.end());
           },
           nb::arg("more"))
       .def(
           "append",
-          [](Forest& self, const nb::dict& arrays) {
-            CompactTree tree = compact(read_tree(arrays, self), self.shape, self.n_categories);
-            check_tree(tree, self.shape, self.n_categories);
+          [](ensemble::Forest& self, const nb::dict& arrays) {
+            ensemble::CompactTree tree =
+                ensemble::compact(read_tree(arrays, self), self.shape, self.n_categories);
+            ensemble::check_tree(tree, self.shape, self.n_categories);
             self.trees.push_back(std::move(tree));
           },
           nb::arg("arrays"))
@@ -312,72 +321,74 @@ void bind_ensemble(nb::module_& m) {
            nb::arg("out_of_bag"), nb::arg("progress").none(), nb::arg("seeds").none() = nb::none())
       .def(
           "expand",
-          [](const Forest& self, std::size_t tree) {
-            return tree_arrays(expand(self.trees.at(tree), self.shape, self.n_categories));
+          [](const ensemble::Forest& self, std::size_t tree) {
+            return tree_arrays(
+                ensemble::expand(self.trees.at(tree), self.shape, self.n_categories));
           },
           nb::arg("tree"))
       .def("node_counts",
-           [](const Forest& self) {
+           [](const ensemble::Forest& self) {
              std::vector<std::int64_t> counts;
-             for (const CompactTree& tree : self.trees) {
+             for (const ensemble::CompactTree& tree : self.trees) {
                counts.push_back(static_cast<std::int64_t>(tree.nodes.size() + tree.n_leaves()));
              }
              return to_numpy(std::move(counts));
            })
       .def(
           "sum_predictions",
-          [](const Forest& self, const BoundTable& bound, bool hard_votes, int n_threads,
+          [](const ensemble::Forest& self, const BoundTable& bound, bool hard_votes, int n_threads,
              const OutArray<double>& out) {
             require_places(out.size(), bound.table.n_rows * self.shape.width());
-            if (hard_votes && !is_classification(self.shape.criterion)) {
-              throw InputError("a forest of numbers has no votes");
+            if (hard_votes && !criterion::is_classification(self.shape.criterion)) {
+              throw common::InputError("a forest of numbers has no votes");
             }
             const nb::gil_scoped_release release;
-            sum_predictions(self, bound.table, hard_votes, n_threads, out.data());
+            ensemble::sum_predictions(self, bound.table, hard_votes, n_threads, out.data());
           },
           nb::arg("table"), nb::arg("hard_votes"), nb::arg("n_threads"), nb::arg("out"))
       .def(
           "apply",
-          [](const Forest& self, const BoundTable& bound, int n_threads,
+          [](const ensemble::Forest& self, const BoundTable& bound, int n_threads,
              const OutArray<std::int64_t>& out) {
             require_places(out.size(), bound.table.n_rows * self.trees.size());
             const nb::gil_scoped_release release;
-            apply(self, bound.table, n_threads, out.data());
+            ensemble::apply(self, bound.table, n_threads, out.data());
           },
           nb::arg("table"), nb::arg("n_threads"), nb::arg("out"))
       .def(
           "path_lengths",
-          [](const Forest& self, const BoundTable& bound, int n_threads,
+          [](const ensemble::Forest& self, const BoundTable& bound, int n_threads,
              const OutArray<double>& out) {
             require_places(out.size(), bound.table.n_rows);
             const nb::gil_scoped_release release;
-            sum_path_lengths(self, bound.table, n_threads, out.data());
+            ensemble::sum_path_lengths(self, bound.table, n_threads, out.data());
           },
           nb::arg("table"), nb::arg("n_threads"), nb::arg("out"))
       .def(
           "importances",
-          [](const Forest& self, int n_threads, const OutArray<double>& out) {
+          [](const ensemble::Forest& self, int n_threads, const OutArray<double>& out) {
             require_places(out.size(), self.trees.size() * self.n_features());
             const nb::gil_scoped_release release;
-            impurity_importances(self, n_threads, out.data());
+            ensemble::impurity_importances(self, n_threads, out.data());
           },
           nb::arg("n_threads"), nb::arg("out"))
       .def(
           "moments",
-          [](const Forest& self, const BoundTable& bound, const Array<double>& centre,
+          [](const ensemble::Forest& self, const BoundTable& bound, const Array<double>& centre,
              int n_threads, const OutArray<double>& sums, const OutArray<double>& squares) {
             require_numbers(self);
             require_places(centre.size(), self.shape.width());
             require_places(sums.size(), bound.table.n_rows * self.shape.width());
             require_places(squares.size(), sums.size());
             const nb::gil_scoped_release release;
-            sum_moments(self, bound.table, centre.data(), n_threads, sums.data(), squares.data());
+            ensemble::sum_moments(self, bound.table, centre.data(), n_threads, sums.data(),
+                                  squares.data());
           },
           nb::arg("table"), nb::arg("centre"), nb::arg("n_threads"), nb::arg("sums"),
           nb::arg("squares"))
       .def(
           "quantiles",
-          [](const Forest& self, const BoundTable& bound, const Matrix<double>& targets,
+          [](const ensemble::Forest& self, const BoundTable& bound, const Matrix<double>& targets,
              const std::optional<Array<double>>& weights, const Array<double>& q, int n_threads,
              const OutArray<double>& out) {
             require_numbers(self);
@@ -385,14 +396,15 @@ void bind_ensemble(nb::module_& m) {
             if (weights) require_places(weights->size(), targets.shape(1));
             require_places(out.size(), bound.table.n_rows * self.shape.n_outputs * q.size());
             const nb::gil_scoped_release release;
-            predict_quantiles(self, bound.table, targets.data(), targets.shape(1),
-                              weights ? weights->data() : nullptr, view(q), n_threads, out.data());
+            ensemble::predict_quantiles(self, bound.table, targets.data(), targets.shape(1),
+                                        weights ? weights->data() : nullptr, view(q), n_threads,
+                                        out.data());
           },
           nb::arg("table"), nb::arg("targets"), nb::arg("weights").none(), nb::arg("q"),
           nb::arg("n_threads"), nb::arg("out"))
       .def("state",
-           [](const Forest& self) {
-             ForestState state = to_state(self);
+           [](const ensemble::Forest& self) {
+             ensemble::ForestState state = ensemble::to_state(self);
              nb::dict out;
              state.visit(
                  [&](const char* name, auto& array) { out[name] = to_numpy(std::move(array)); });
@@ -400,8 +412,8 @@ void bind_ensemble(nb::module_& m) {
            })
       .def(
           "restore",
-          [](Forest& self, const nb::dict& arrays, int n_threads) {
-            ForestView state;
+          [](ensemble::Forest& self, const nb::dict& arrays, int n_threads) {
+            ensemble::ForestView state;
             nb::list kept;
             state.visit([&]<class T>(const char* name, std::span<const T>& array) {
               const nb::object given = arrays[name];
@@ -411,8 +423,11 @@ void bind_ensemble(nb::module_& m) {
             });
             const auto owner = owner_of(kept);
             const nb::gil_scoped_release release;
-            from_state(state, n_threads, self, owner);
+            ensemble::from_state(state, n_threads, self, owner);
           },
           nb::arg("arrays"), nb::arg("n_threads") = 1)
-      .def_prop_ro("nbytes", [](const Forest& self) { return to_state(self).nbytes(); });
+      .def_prop_ro("nbytes",
+                   [](const ensemble::Forest& self) { return ensemble::to_state(self).nbytes(); });
 }
+
+}  // namespace spinney::bindings

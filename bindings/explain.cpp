@@ -11,12 +11,13 @@
 #include "tree.h"
 
 namespace nb = nanobind;
-using namespace spinney;
+
+namespace spinney::bindings {
 
 namespace {
 
 struct BoundExplainer {
-  TreeExplainer explainer;
+  explain::TreeExplainer explainer;
   std::size_t n_trees = 0;
 };
 
@@ -26,17 +27,17 @@ std::vector<To> list_of(const Array<From>& array) {
 }
 
 // by_rows: shares of rows, not of their weights.
-GameTree as_game(Tree&& from, bool by_rows, std::size_t output) {
-  GameTree tree;
+explain::GameTree as_game(tree::Tree&& from, bool by_rows, std::size_t output) {
+  explain::GameTree tree;
   tree.width = from.value_size;
   tree.output = output;
   tree.share_left.assign(from.size(), 0.5);
-  const auto cover = [&](NodeIndex node) {
+  const auto cover = [&](common::NodeIndex node) {
     const auto at = static_cast<std::size_t>(node);
     return by_rows ? static_cast<double>(from.n_rows[at]) : std::max(from.weight[at], 0.0);
   };
   for (std::size_t node = 0; node < from.size(); ++node) {
-    if (from.left[node] == no_child) continue;
+    if (from.left[node] == tree::no_child) continue;
     const double left = cover(from.left[node]);
     const double total = left + cover(from.right[node]);
     if (total > 0) tree.share_left[node] = left / total;
@@ -59,7 +60,7 @@ void bind_explain(nb::module_& m) {
       .def(
           "__init__",
           [](BoundExplainer* self, std::vector<std::int32_t> n_categories, std::size_t n_outputs) {
-            new (self) BoundExplainer{TreeExplainer(std::move(n_categories), n_outputs)};
+            new (self) BoundExplainer{explain::TreeExplainer(std::move(n_categories), n_outputs)};
           },
           nb::arg("n_categories"), nb::arg("n_outputs"))
       .def(
@@ -70,7 +71,7 @@ void bind_explain(nb::module_& m) {
              const Array<std::int64_t>& category_start, const Array<std::uint32_t>& category_bits,
              const Array<double>& share_left, const Array<double>& value, std::size_t width,
              std::size_t output) {
-            GameTree tree;
+            explain::GameTree tree;
             tree.width = width;
             tree.output = output;
             tree.left = list_of<std::int32_t>(left);
@@ -90,18 +91,19 @@ void bind_explain(nb::module_& m) {
           nb::arg("share_left"), nb::arg("value"), nb::arg("width"), nb::arg("output"))
       .def(
           "append_forest",
-          [](BoundExplainer& self, const Forest& forest, std::size_t n_trees, std::size_t n_scores,
-             bool one_each, bool by_rows, int n_threads) {
+          [](BoundExplainer& self, const ensemble::Forest& forest, std::size_t n_trees,
+             std::size_t n_scores, bool one_each, bool by_rows, int n_threads) {
             if (n_trees > forest.trees.size() || n_scores == 0 || n_threads < 1) {
-              throw InputError("append_forest: there are fewer trees");
+              throw common::InputError("append_forest: there are fewer trees");
             }
             const nb::gil_scoped_release release;
-            std::vector<GameTree> trees(n_trees);
-            parallel_for(n_trees, n_threads, [&](std::size_t t, int) {
-              trees[t] = as_game(expand(forest.trees[t], forest.shape, forest.n_categories),
-                                 by_rows, one_each ? t % n_scores : 0);
+            std::vector<explain::GameTree> trees(n_trees);
+            common::parallel_for(n_trees, n_threads, [&](std::size_t t, int) {
+              trees[t] =
+                  as_game(ensemble::expand(forest.trees[t], forest.shape, forest.n_categories),
+                          by_rows, one_each ? t % n_scores : 0);
             });
-            for (GameTree& tree : trees) self.explainer.append(std::move(tree));
+            for (explain::GameTree& tree : trees) self.explainer.append(std::move(tree));
             self.n_trees += n_trees;
           },
           nb::arg("forest"), nb::arg("n_trees"), nb::arg("n_scores"), nb::arg("one_each"),
@@ -127,12 +129,15 @@ void bind_explain(nb::module_& m) {
             const std::size_t per_row =
                 n_features * (interactions ? n_features : 1) * self.explainer.n_outputs();
             if (out.size() != bound.table.n_rows * per_row || n_threads < 1) {
-              throw InputError("explain: out needs a number for each row, feature and output");
+              throw common::InputError(
+                  "explain: out needs a number for each row, feature and output");
             }
-            Watch watch(make_hook(progress), self.n_trees * bound.table.n_rows);
+            common::Watch watch(make_hook(progress), self.n_trees * bound.table.n_rows);
             const nb::gil_scoped_release release;
             self.explainer.explain(bound.table, interactions, n_threads, out.data(), watch);
           },
           nb::arg("table"), nb::arg("interactions"), nb::arg("n_threads"), nb::arg("out"),
           nb::arg("progress").none());
 }
+
+}  // namespace spinney::bindings

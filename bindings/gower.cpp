@@ -7,7 +7,8 @@
 #include "tree.h"
 
 namespace nb = nanobind;
-using namespace spinney;
+
+namespace spinney::bindings {
 
 namespace {
 
@@ -22,18 +23,18 @@ struct BoundMixedRows {
   BoundMixedRows(Numbers numbers_, Codes codes_)
       : numbers(std::move(numbers_)), codes(std::move(codes_)) {
     if (numbers.shape(1) != codes.shape(1)) {
-      throw InputError("MixedRows: numbers and codes differ in length");
+      throw common::InputError("MixedRows: numbers and codes differ in length");
     }
   }
 
-  MixedRows rows() const { return {numbers.data(), codes.data(), numbers.shape(1)}; }
+  distance::MixedRows rows() const { return {numbers.data(), codes.data(), numbers.shape(1)}; }
 };
 
 struct BoundMixedColumns {
   Array<double> number_scales, number_weights, code_weights;
   Array<bool> number_misses, code_misses;
 
-  MixedColumns columns() const {
+  distance::MixedColumns columns() const {
     return {number_scales.shape(0), code_weights.shape(0), number_scales.data(),
             number_weights.data(),  code_weights.data(),   number_misses.data(),
             code_misses.data()};
@@ -50,13 +51,13 @@ struct BoundMixedColumns {
     if (number_scales.shape(0) != number_weights.shape(0) ||
         number_scales.shape(0) != number_misses.shape(0) ||
         code_weights.shape(0) != code_misses.shape(0)) {
-      throw InputError("MixedColumns: arrays differ in length");
+      throw common::InputError("MixedColumns: arrays differ in length");
     }
     // Columns of equal weights are counted together, and NaN equals nothing, not even itself.
     for (const Array<double>* const weights : {&number_weights, &code_weights}) {
       const double* const first = weights->data();
       if (!std::all_of(first, first + weights->shape(0), [](double w) { return w >= 0; })) {
-        throw InputError("MixedColumns: weights must not be negative or NaN");
+        throw common::InputError("MixedColumns: weights must not be negative or NaN");
       }
     }
   }
@@ -65,7 +66,7 @@ struct BoundMixedColumns {
 void check(const BoundMixedColumns& columns, const BoundMixedRows& rows) {
   if (rows.numbers.shape(0) != columns.number_scales.shape(0) ||
       rows.codes.shape(0) != columns.code_weights.shape(0)) {
-    throw InputError("gower: rows and columns differ in the number of columns");
+    throw common::InputError("gower: rows and columns differ in the number of columns");
   }
 }
 
@@ -85,14 +86,14 @@ void bind_gower(nb::module_& m) {
          const OutArray<std::int64_t>& indices) {
         check(columns, queries);
         check(columns, rows);
-        const MixedRows asked = queries.rows();
+        const distance::MixedRows asked = queries.rows();
         if (distances.ndim() != 2 || indices.ndim() != 2 || distances.shape(0) != asked.n_rows ||
             indices.shape(0) != asked.n_rows || distances.shape(1) != indices.shape(1)) {
-          throw InputError("gower: distances and indices need a row for each query");
+          throw common::InputError("gower: distances and indices need a row for each query");
         }
         const nb::gil_scoped_release release;
-        find_nearest_gower(columns.columns(), asked, rows.rows(), distances.shape(1), n_threads,
-                           distances.data(), indices.data());
+        distance::find_nearest_gower(columns.columns(), asked, rows.rows(), distances.shape(1),
+                                     n_threads, distances.data(), indices.data());
       },
       nb::arg("columns"), nb::arg("queries"), nb::arg("rows"), nb::arg("n_threads"),
       nb::arg("distances"), nb::arg("indices"));
@@ -102,13 +103,15 @@ void bind_gower(nb::module_& m) {
          const BoundMixedRows& rows, int n_threads, const OutArray<double>& out) {
         check(columns, queries);
         check(columns, rows);
-        const MixedRows asked = queries.rows(), others = rows.rows();
+        const distance::MixedRows asked = queries.rows(), others = rows.rows();
         if (out.ndim() != 2 || out.shape(0) != asked.n_rows || out.shape(1) != others.n_rows) {
-          throw InputError("gower: out needs a row for each query, a column for each row");
+          throw common::InputError("gower: out needs a row for each query, a column for each row");
         }
         const nb::gil_scoped_release release;
-        gower_distances(columns.columns(), asked, others, n_threads, out.data());
+        distance::gower_distances(columns.columns(), asked, others, n_threads, out.data());
       },
       nb::arg("columns"), nb::arg("queries"), nb::arg("rows"), nb::arg("n_threads"),
       nb::arg("out"));
 }
+
+}  // namespace spinney::bindings

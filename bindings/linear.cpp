@@ -8,8 +8,8 @@
 #include "tree.h"
 
 namespace nb = nanobind;
-using namespace spinney;
-using namespace spinney::linear;
+
+namespace spinney::bindings {
 
 namespace {
 
@@ -17,16 +17,16 @@ template <class T>
 using AnyMatrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
 
 template <class T>
-DenseRows<T> dense_rows(const AnyMatrix<T>& x) {
+linear::DenseRows<T> dense_rows(const AnyMatrix<T>& x) {
   return {x.data(), x.stride(0), x.stride(1), x.shape(0), x.shape(1)};
 }
 
 template <class Index>
-SparseRows<Index> sparse_rows(const Array<double>& values, const Array<Index>& columns,
-                              const Array<Index>& starts, std::size_t n_features) {
+linear::SparseRows<Index> sparse_rows(const Array<double>& values, const Array<Index>& columns,
+                                      const Array<Index>& starts, std::size_t n_features) {
   if (starts.size() == 0 || values.size() != columns.size() ||
       static_cast<std::size_t>(starts.data()[starts.size() - 1]) > values.size()) {
-    throw InputError("sparse rows: the arrays do not fit together");
+    throw common::InputError("sparse rows: the arrays do not fit together");
   }
   return {values.data(), columns.data(), starts.data(), starts.size() - 1, n_features};
 }
@@ -34,28 +34,28 @@ SparseRows<Index> sparse_rows(const Array<double>& values, const Array<Index>& c
 // Null where there are none.
 const double* optional(const Array<double>& values, std::size_t n_rows) {
   if (values.size() == 0) return nullptr;
-  if (values.size() != n_rows) throw InputError("linear model: one weight for each row");
+  if (values.size() != n_rows) throw common::InputError("linear model: one weight for each row");
   return values.data();
 }
 
-WeightedTargets row_targets(const Matrix<double>& y, const Array<double>& weights,
-                            std::size_t n_rows) {
-  if (y.shape(0) != n_rows) throw InputError("linear model: one target for each row");
+linear::WeightedTargets row_targets(const Matrix<double>& y, const Array<double>& weights,
+                                    std::size_t n_rows) {
+  if (y.shape(0) != n_rows) throw common::InputError("linear model: one target for each row");
   return {y.data(), y.shape(1), optional(weights, n_rows)};
 }
 
 template <class T>
 nb::object moments(const AnyMatrix<T>& x, const Matrix<double>& y, const Array<double>& weights,
                    const Array<double>& centre, int n_threads) {
-  const DenseRows<T> rows = dense_rows(x);
-  const WeightedTargets targets = row_targets(y, weights, rows.n_rows);
+  const linear::DenseRows<T> rows = dense_rows(x);
+  const linear::WeightedTargets targets = row_targets(y, weights, rows.n_rows);
   if (centre.size() != rows.n_features + targets.n_targets) {
-    throw InputError("linear model: one centre for each column");
+    throw common::InputError("linear model: one centre for each column");
   }
   std::vector<double> out;
   {
     const nb::gil_scoped_release release;
-    out = sum_moments(rows, targets, centre.data(), n_threads);
+    out = linear::sum_moments(rows, targets, centre.data(), n_threads);
   }
   return to_numpy(std::move(out));
 }
@@ -64,24 +64,24 @@ template <class Index>
 nb::object sparse_moments(const Array<double>& values, const Array<Index>& columns,
                           const Array<Index>& starts, std::size_t n_features,
                           const Matrix<double>& y, const Array<double>& weights, int n_threads) {
-  const SparseRows<Index> rows = sparse_rows(values, columns, starts, n_features);
-  const WeightedTargets targets = row_targets(y, weights, rows.n_rows);
+  const linear::SparseRows<Index> rows = sparse_rows(values, columns, starts, n_features);
+  const linear::WeightedTargets targets = row_targets(y, weights, rows.n_rows);
   std::vector<double> out;
   {
     const nb::gil_scoped_release release;
-    out = sum_moments(rows, targets, n_threads);
+    out = linear::sum_moments(rows, targets, n_threads);
   }
   return to_numpy(std::move(out));
 }
 
-nb::tuple to_tuple(Derivatives&& told) {
+nb::tuple to_tuple(linear::Derivatives&& told) {
   return nb::make_tuple(told.loss, to_numpy(std::move(told.gradient)),
                         to_numpy(std::move(told.hessian)));
 }
 
 template <class Measure>
 nb::tuple release_and(const Measure& measure) {
-  Derivatives told;
+  linear::Derivatives told;
   {
     const nb::gil_scoped_release release;
     told = measure();
@@ -89,11 +89,11 @@ nb::tuple release_and(const Measure& measure) {
   return to_tuple(std::move(told));
 }
 
-BinaryProblem binary_problem(const Array<double>& targets, const Array<double>& weights,
-                             const Array<double>& coefficients, std::size_t n_rows,
-                             std::size_t n_features) {
+linear::BinaryProblem binary_problem(const Array<double>& targets, const Array<double>& weights,
+                                     const Array<double>& coefficients, std::size_t n_rows,
+                                     std::size_t n_features) {
   if (targets.size() != n_rows || coefficients.size() != n_features + 1) {
-    throw InputError("logistic regression: the arrays do not fit together");
+    throw common::InputError("logistic regression: the arrays do not fit together");
   }
   return {targets.data(), optional(weights, n_rows), coefficients.data()};
 }
@@ -102,11 +102,11 @@ template <class T>
 nb::tuple binary(const AnyMatrix<T>& x, const Array<double>& centre, const Array<double>& targets,
                  const Array<double>& weights, const Array<double>& coefficients, bool second,
                  int n_threads) {
-  const DenseRows<T> rows = dense_rows(x);
-  if (centre.size() != rows.n_features) throw InputError("one centre for each column");
+  const linear::DenseRows<T> rows = dense_rows(x);
+  if (centre.size() != rows.n_features) throw common::InputError("one centre for each column");
   const auto problem = binary_problem(targets, weights, coefficients, rows.n_rows, rows.n_features);
   return release_and(
-      [&] { return measure_binary(rows, centre.data(), problem, second, n_threads); });
+      [&] { return linear::measure_binary(rows, centre.data(), problem, second, n_threads); });
 }
 
 template <class Index>
@@ -114,22 +114,22 @@ nb::tuple sparse_binary(const Array<double>& values, const Array<Index>& columns
                         const Array<Index>& starts, std::size_t n_features,
                         const Array<double>& targets, const Array<double>& weights,
                         const Array<double>& coefficients, bool second, int n_threads) {
-  const SparseRows<Index> rows = sparse_rows(values, columns, starts, n_features);
+  const linear::SparseRows<Index> rows = sparse_rows(values, columns, starts, n_features);
   const auto problem = binary_problem(targets, weights, coefficients, rows.n_rows, n_features);
-  return release_and([&] { return measure_binary(rows, problem, second, n_threads); });
+  return release_and([&] { return linear::measure_binary(rows, problem, second, n_threads); });
 }
 
-MultinomialProblem multinomial_problem(const Array<std::int32_t>& labels,
-                                       const Array<double>& weights,
-                                       const Matrix<double>& coefficients, std::size_t n_rows,
-                                       std::size_t n_features) {
+linear::MultinomialProblem multinomial_problem(const Array<std::int32_t>& labels,
+                                               const Array<double>& weights,
+                                               const Matrix<double>& coefficients,
+                                               std::size_t n_rows, std::size_t n_features) {
   if (labels.size() != n_rows || coefficients.shape(1) != n_features + 1) {
-    throw InputError("logistic regression: the arrays do not fit together");
+    throw common::InputError("logistic regression: the arrays do not fit together");
   }
   const auto n_classes = static_cast<std::int64_t>(coefficients.shape(0));
   for (std::size_t i = 0; i < n_rows; ++i) {
     if (labels.data()[i] < 0 || labels.data()[i] >= n_classes) {
-      throw InputError("logistic regression: no such class");
+      throw common::InputError("logistic regression: no such class");
     }
   }
   return {labels.data(), optional(weights, n_rows), coefficients.data(), coefficients.shape(0)};
@@ -139,12 +139,12 @@ template <class T>
 nb::tuple multinomial(const AnyMatrix<T>& x, const Array<double>& centre,
                       const Array<std::int32_t>& labels, const Array<double>& weights,
                       const Matrix<double>& coefficients, bool second, int n_threads) {
-  const DenseRows<T> rows = dense_rows(x);
-  if (centre.size() != rows.n_features) throw InputError("one centre for each column");
+  const linear::DenseRows<T> rows = dense_rows(x);
+  if (centre.size() != rows.n_features) throw common::InputError("one centre for each column");
   const auto problem =
       multinomial_problem(labels, weights, coefficients, rows.n_rows, rows.n_features);
   return release_and(
-      [&] { return measure_multinomial(rows, centre.data(), problem, second, n_threads); });
+      [&] { return linear::measure_multinomial(rows, centre.data(), problem, second, n_threads); });
 }
 
 template <class Index>
@@ -152,9 +152,9 @@ nb::tuple sparse_multinomial(const Array<double>& values, const Array<Index>& co
                              const Array<Index>& starts, std::size_t n_features,
                              const Array<std::int32_t>& labels, const Array<double>& weights,
                              const Matrix<double>& coefficients, int n_threads) {
-  const SparseRows<Index> rows = sparse_rows(values, columns, starts, n_features);
+  const linear::SparseRows<Index> rows = sparse_rows(values, columns, starts, n_features);
   const auto problem = multinomial_problem(labels, weights, coefficients, rows.n_rows, n_features);
-  return release_and([&] { return measure_multinomial(rows, problem, n_threads); });
+  return release_and([&] { return linear::measure_multinomial(rows, problem, n_threads); });
 }
 
 template <class T>
@@ -163,33 +163,33 @@ nb::object loo(const AnyMatrix<T>& x, const Matrix<double>& y, const Array<doubl
                const Matrix<double>& shrinkage, const Array<double>& coefficients,
                const Array<double>& intercepts, double base_leverage, int n_threads,
                const OutArray<double>& predictions) {
-  const DenseRows<T> rows = dense_rows(x);
-  const WeightedTargets targets = row_targets(y, weights, rows.n_rows);
+  const linear::DenseRows<T> rows = dense_rows(x);
+  const linear::WeightedTargets targets = row_targets(y, weights, rows.n_rows);
   const std::size_t n_alphas = shrinkage.shape(0), n_basis = basis.shape(1);
   if (centre.size() != rows.n_features || basis.shape(0) != rows.n_features ||
       shrinkage.shape(1) != n_basis || intercepts.size() != targets.n_targets ||
       coefficients.size() != n_alphas * targets.n_targets * n_basis ||
       (predictions.size() != 0 &&
        predictions.size() != rows.n_rows * targets.n_targets * n_alphas)) {
-    throw InputError("ridge regression: the arrays do not fit together");
+    throw common::InputError("ridge regression: the arrays do not fit together");
   }
-  const RidgePath path{centre.data(),       basis.data(),      n_basis,  shrinkage.data(),
-                       coefficients.data(), intercepts.data(), n_alphas, base_leverage};
+  const linear::RidgePath path{centre.data(),       basis.data(),      n_basis,  shrinkage.data(),
+                               coefficients.data(), intercepts.data(), n_alphas, base_leverage};
   std::vector<double> out;
   {
     const nb::gil_scoped_release release;
-    out = leave_one_out(rows, targets, path, n_threads,
-                        predictions.size() == 0 ? nullptr : predictions.data());
+    out = linear::leave_one_out(rows, targets, path, n_threads,
+                                predictions.size() == 0 ? nullptr : predictions.data());
   }
   return to_numpy(std::move(out));
 }
 
-Coefficients coefficients_of(const Matrix<double>& values, const Array<double>& centre,
-                             std::size_t n_rows, std::size_t n_features,
-                             const OutArray<double>& out) {
+linear::Coefficients coefficients_of(const Matrix<double>& values, const Array<double>& centre,
+                                     std::size_t n_rows, std::size_t n_features,
+                                     const OutArray<double>& out) {
   if (values.shape(1) != n_features || (centre.size() != 0 && centre.size() != n_features) ||
       out.size() != n_rows * values.shape(0)) {
-    throw InputError("linear model: the arrays do not fit together");
+    throw common::InputError("linear model: the arrays do not fit together");
   }
   return {values.data(), values.shape(0), centre.size() == 0 ? nullptr : centre.data()};
 }
@@ -197,25 +197,29 @@ Coefficients coefficients_of(const Matrix<double>& values, const Array<double>& 
 template <class T>
 void products(const AnyMatrix<T>& x, const Matrix<double>& coefficients,
               const Array<double>& centre, int n_threads, const OutArray<double>& out) {
-  const DenseRows<T> rows = dense_rows(x);
-  const Coefficients by = coefficients_of(coefficients, centre, rows.n_rows, rows.n_features, out);
+  const linear::DenseRows<T> rows = dense_rows(x);
+  const linear::Coefficients by =
+      coefficients_of(coefficients, centre, rows.n_rows, rows.n_features, out);
   const nb::gil_scoped_release release;
-  multiply_rows(rows, by, n_threads, out.data());
+  linear::multiply_rows(rows, by, n_threads, out.data());
 }
 
 template <class Index>
 void sparse_products(const Array<double>& values, const Array<Index>& columns,
                      const Array<Index>& starts, const Matrix<double>& coefficients, int n_threads,
                      const OutArray<double>& out) {
-  const SparseRows<Index> rows = sparse_rows(values, columns, starts, coefficients.shape(1));
-  const Coefficients by = coefficients_of(coefficients, {}, rows.n_rows, rows.n_features, out);
+  const linear::SparseRows<Index> rows =
+      sparse_rows(values, columns, starts, coefficients.shape(1));
+  const linear::Coefficients by =
+      coefficients_of(coefficients, {}, rows.n_rows, rows.n_features, out);
   const nb::gil_scoped_release release;
-  multiply_rows(rows, by, n_threads, out.data());
+  linear::multiply_rows(rows, by, n_threads, out.data());
 }
 
-Penalty penalty_of(const Array<double>& absolute, const Array<double>& square, std::size_t size) {
+linear::Penalty penalty_of(const Array<double>& absolute, const Array<double>& square,
+                           std::size_t size) {
   if (absolute.size() != size || square.size() != size) {
-    throw InputError("coordinate descent: one penalty for each coordinate");
+    throw common::InputError("coordinate descent: one penalty for each coordinate");
   }
   return {absolute.data(), square.data()};
 }
@@ -225,14 +229,14 @@ nb::tuple by_matrix(const Matrix<double>& hessian, const Array<double>& gradient
                     std::size_t most_sweeps, const OutArray<double>& w) {
   const std::size_t size = gradient.size();
   if (hessian.shape(0) != size || hessian.shape(1) != size || w.size() != size) {
-    throw InputError("coordinate descent: the arrays do not fit together");
+    throw common::InputError("coordinate descent: the arrays do not fit together");
   }
-  const Penalty penalty = penalty_of(absolute, square, size);
-  Descent told;
+  const linear::Penalty penalty = penalty_of(absolute, square, size);
+  linear::Descent told;
   {
     const nb::gil_scoped_release release;
-    told = descend_by_matrix(hessian.data(), gradient.data(), size, penalty, tolerance, most_sweeps,
-                             w.data());
+    told = linear::descend_by_matrix(hessian.data(), gradient.data(), size, penalty, tolerance,
+                                     most_sweeps, w.data());
   }
   return nb::make_tuple(told.n_sweeps, told.violation);
 }
@@ -260,3 +264,5 @@ void bind_linear(nb::module_& m) {
   m.def("multiply_sparse_rows", &sparse_products<std::int64_t>);
   m.def("descend_by_matrix", &by_matrix);
 }
+
+}  // namespace spinney::bindings

@@ -9,16 +9,17 @@
 #include "tree.h"
 
 namespace nb = nanobind;
-using namespace spinney;
+
+namespace spinney::bindings {
 
 namespace {
 
 using Indices = Array<std::int32_t>;
 
-PerceptronVariant variant_named(const std::string& name) {
-  if (name == "last") return PerceptronVariant::last;
-  if (name == "average") return PerceptronVariant::average;
-  if (name == "pocket") return PerceptronVariant::pocket;
+linear::PerceptronVariant variant_named(const std::string& name) {
+  if (name == "last") return linear::PerceptronVariant::last;
+  if (name == "average") return linear::PerceptronVariant::average;
+  if (name == "pocket") return linear::PerceptronVariant::pocket;
   throw unknown_name("variant", name, {"last", "average", "pocket"});
 }
 
@@ -28,36 +29,37 @@ template <class Value>
 nb::tuple run(const Array<Value>& values, const std::optional<Indices>& columns,
               const std::optional<Indices>& starts, std::size_t n_rows, std::size_t n_features,
               const Matrix<double>& steps, const Matrix<double>& planes,
-              const Array<std::uint32_t>& seeds, const PerceptronOptions& options, int n_threads) {
+              const Array<std::uint32_t>& seeds, const linear::PerceptronOptions& options,
+              int n_threads) {
   const std::size_t n_problems = steps.shape(0);
   const bool dense = !starts;
   if (dense
           ? values.shape(0) != n_rows * n_features
           : (!columns || starts->shape(0) != n_rows + 1 || columns->shape(0) != values.shape(0))) {
-    throw InputError("perceptron: arrays of the rows differ in length");
+    throw common::InputError("perceptron: arrays of the rows differ in length");
   }
   if (steps.shape(1) != n_rows || seeds.shape(0) != n_problems || planes.shape(0) != n_problems ||
       planes.shape(1) != n_features + 1) {
-    throw InputError("perceptron: arrays of the problems differ in shape");
+    throw common::InputError("perceptron: arrays of the problems differ in shape");
   }
-  const PerceptronRows<Value> rows{values.data(), dense ? nullptr : columns->data(),
-                                   dense ? nullptr : starts->data(), n_rows, n_features};
-  std::vector<PerceptronProblem> problems(n_problems);
+  const linear::PerceptronRows<Value> rows{values.data(), dense ? nullptr : columns->data(),
+                                           dense ? nullptr : starts->data(), n_rows, n_features};
+  std::vector<linear::PerceptronProblem> problems(n_problems);
   for (std::size_t p = 0; p < n_problems; ++p) {
     const double* const plane = planes.data() + p * (n_features + 1);
     problems[p].steps = steps.data() + p * n_rows;
     problems[p].seed = seeds.data()[p];
     problems[p].plane = {{plane, plane + n_features}, plane[n_features]};
   }
-  Watch watch(make_hook(nb::none()), n_problems);
+  common::Watch watch(make_hook(nb::none()), n_problems);
   {
     const nb::gil_scoped_release release;
-    run_perceptrons(rows, options, problems, n_threads, watch);
+    linear::run_perceptrons(rows, options, problems, n_threads, watch);
   }
   std::vector<double> ends, answers;
   std::vector<std::int64_t> mistakes, passes;
   bool overflow = false;
-  const auto append = [](const Hyperplane& plane, std::vector<double>& out) {
+  const auto append = [](const linear::Hyperplane& plane, std::vector<double>& out) {
     out.insert(out.end(), plane.coef.begin(), plane.coef.end());
     out.push_back(plane.intercept);
   };
@@ -81,7 +83,7 @@ void bind_run(nb::module_& m) {
          const Matrix<double>& steps, const Matrix<double>& planes,
          const Array<std::uint32_t>& seeds, const std::string& variant, bool fit_intercept,
          bool shuffle, int max_passes, int patience, double tolerance, int n_threads) {
-        const PerceptronOptions options{
+        const linear::PerceptronOptions options{
             variant_named(variant), fit_intercept, shuffle, max_passes, patience, tolerance};
         return run<Value>(values, columns, starts, n_rows, n_features, steps, planes, seeds,
                           options, n_threads);
@@ -98,3 +100,5 @@ void bind_perceptron(nb::module_& m) {
   bind_run<double>(m);
   bind_run<float>(m);
 }
+
+}  // namespace spinney::bindings

@@ -9,20 +9,21 @@
 #include "tree.h"
 
 namespace nb = nanobind;
-using namespace spinney;
+
+namespace spinney::bindings {
 
 namespace {
 
-SmoothingKernel kernel_named(const std::string& name) {
-  if (name == "uniform") return SmoothingKernel::uniform;
-  if (name == "triangular") return SmoothingKernel::triangular;
-  if (name == "epanechnikov") return SmoothingKernel::epanechnikov;
-  if (name == "biweight") return SmoothingKernel::biweight;
-  if (name == "triweight") return SmoothingKernel::triweight;
-  if (name == "tricube") return SmoothingKernel::tricube;
-  if (name == "gaussian") return SmoothingKernel::gaussian;
-  if (name == "cosine") return SmoothingKernel::cosine;
-  if (name == "logistic") return SmoothingKernel::logistic;
+neighbors::SmoothingKernel kernel_named(const std::string& name) {
+  if (name == "uniform") return neighbors::SmoothingKernel::uniform;
+  if (name == "triangular") return neighbors::SmoothingKernel::triangular;
+  if (name == "epanechnikov") return neighbors::SmoothingKernel::epanechnikov;
+  if (name == "biweight") return neighbors::SmoothingKernel::biweight;
+  if (name == "triweight") return neighbors::SmoothingKernel::triweight;
+  if (name == "tricube") return neighbors::SmoothingKernel::tricube;
+  if (name == "gaussian") return neighbors::SmoothingKernel::gaussian;
+  if (name == "cosine") return neighbors::SmoothingKernel::cosine;
+  if (name == "logistic") return neighbors::SmoothingKernel::logistic;
   throw unknown_name("kernel", name,
                      {"uniform", "triangular", "epanechnikov", "biweight", "triweight", "tricube",
                       "gaussian", "cosine", "logistic"});
@@ -32,13 +33,13 @@ SmoothingKernel kernel_named(const std::string& name) {
 struct BoundLocalModel {
   Matrix<double> x, y;
   Array<double> weights;
-  LocalModel model;
+  neighbors::LocalModel model;
 
   BoundLocalModel(Matrix<double> x_, Matrix<double> y_, Array<double> weights_,
                   const std::string& kernel, int degree, double alpha, bool logit)
       : x(std::move(x_)), y(std::move(y_)), weights(std::move(weights_)) {
     if (y.shape(0) != x.shape(0) || weights.shape(0) != x.shape(0)) {
-      throw InputError("local: X, y and weights differ in length");
+      throw common::InputError("local: X, y and weights differ in length");
     }
     model = {x.data(),   y.data(),   weights.data(),       x.shape(0),
              x.shape(1), y.shape(1), kernel_named(kernel), degree,
@@ -68,22 +69,22 @@ void bind_local(nb::module_& m) {
                 bandwidths.shape(0) != n || (own_rows && own_rows->shape(0) != n) ||
                 distances.shape(0) != n_entries ||
                 (kernel_values && kernel_values->shape(0) != n_entries)) {
-              throw InputError("local: arrays of the neighborhoods differ in length");
+              throw common::InputError("local: arrays of the neighborhoods differ in length");
             }
-            const Neighborhoods near{queries.data(),
-                                     n,
-                                     starts.data(),
-                                     rows.data(),
-                                     n_entries,
-                                     distances.data(),
-                                     bandwidths.data(),
-                                     kernel_values ? kernel_values->data() : nullptr,
-                                     own_rows ? own_rows->data() : nullptr,
-                                     leave_out};
-            LocalAnswers answers;
+            const neighbors::Neighborhoods near{queries.data(),
+                                                n,
+                                                starts.data(),
+                                                rows.data(),
+                                                n_entries,
+                                                distances.data(),
+                                                bandwidths.data(),
+                                                kernel_values ? kernel_values->data() : nullptr,
+                                                own_rows ? own_rows->data() : nullptr,
+                                                leave_out};
+            neighbors::LocalAnswers answers;
             {
               const nb::gil_scoped_release release;
-              answers = fit_local(self.model, near, with_gradients, n_threads);
+              answers = neighbors::fit_local(self.model, near, with_gradients, n_threads);
             }
             return nb::make_tuple(
                 to_numpy(std::move(answers.values)), to_numpy(std::move(answers.noise)),
@@ -93,3 +94,5 @@ void bind_local(nb::module_& m) {
           nb::arg("bandwidths"), nb::arg("kernel_values").none(), nb::arg("own_rows").none(),
           nb::arg("leave_out"), nb::arg("with_gradients"), nb::arg("n_threads"));
 }
+
+}  // namespace spinney::bindings

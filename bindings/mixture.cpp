@@ -9,7 +9,8 @@
 #include "tree.h"
 
 namespace nb = nanobind;
-using namespace spinney;
+
+namespace spinney::bindings {
 
 namespace {
 
@@ -46,7 +47,7 @@ struct BoundMixture {
     // A model of means alone serves shares that are known.
     if (offsets.shape(0) != k || shift.shape(0) != d ||
         (factors.shape(0) != 0 && factors.shape(0) != n_factors)) {
-      throw InputError("mixture: arrays of the model do not fit together");
+      throw common::InputError("mixture: arrays of the model do not fit together");
     }
     model.n_components = k;
     model.offsets = offsets.data();
@@ -59,7 +60,7 @@ struct BoundMixture {
   template <class T>
   mixture::Rows<T> rows(const AnyMatrix<T>& x, const std::optional<Floats>& weights) const {
     if (x.shape(1) != means.shape(1) || (weights && weights->shape(0) != x.shape(0))) {
-      throw InputError("mixture: rows, weights and model do not fit together");
+      throw common::InputError("mixture: rows, weights and model do not fit together");
     }
     return {x.data(),
             x.shape(0),
@@ -79,21 +80,25 @@ nb::tuple sum_moments(const BoundMixture& self, const AnyMatrix<T>& x,
   const auto rows = self.rows(x, weights);
   mixture::Shares known;
   if (labels) {
-    if (labels->shape(0) != rows.n_rows) throw InputError("mixture: labels differ in length");
+    if (labels->shape(0) != rows.n_rows) {
+      throw common::InputError("mixture: labels differ in length");
+    }
     const auto k = static_cast<std::int64_t>(self.model.n_components);
     for (std::size_t i = 0; i < rows.n_rows; ++i) {
-      if (labels->data()[i] >= k) throw InputError("mixture: a label beyond the components");
+      if (labels->data()[i] >= k) {
+        throw common::InputError("mixture: a label beyond the components");
+      }
     }
     known.labels = labels->data();
   } else if (shares) {
     if (shares->shape(0) != rows.n_rows || shares->shape(1) != self.model.n_components) {
-      throw InputError("mixture: shares differ in shape");
+      throw common::InputError("mixture: shares differ in shape");
     }
     known.shares = shares->data();
   } else if (!self.measures()) {
-    throw InputError("mixture: a model without factors has no densities");
+    throw common::InputError("mixture: a model without factors has no densities");
   }
-  Watch watch(make_hook(nb::none()), rows.n_rows);
+  common::Watch watch(make_hook(nb::none()), rows.n_rows);
   mixture::Moments moments;
   {
     const nb::gil_scoped_release release;
@@ -114,12 +119,12 @@ void score(const BoundMixture& self, const AnyMatrix<T>& x,
   if (!self.measures() || (densities && densities->size() != n) ||
       (responsibilities && responsibilities->size() != n * self.model.n_components) ||
       (labels && labels->size() != n)) {
-    throw InputError("mixture: places for the answers differ in length");
+    throw common::InputError("mixture: places for the answers differ in length");
   }
   const mixture::Scores out{densities ? densities->data() : nullptr,
                             responsibilities ? responsibilities->data() : nullptr,
                             labels ? labels->data() : nullptr};
-  Watch watch(make_hook(nb::none()), n);
+  common::Watch watch(make_hook(nb::none()), n);
   const nb::gil_scoped_release release;
   mixture::score_rows(rows, self.model, out, n_threads, watch);
 }
@@ -141,3 +146,5 @@ void bind_mixture(nb::module_& m) {
   bind_rows_of<double>(type);
   bind_rows_of<float>(type);
 }
+
+}  // namespace spinney::bindings

@@ -10,12 +10,13 @@
 #include "tree.h"
 
 namespace nb = nanobind;
-using namespace spinney;
+
+namespace spinney::bindings {
 
 namespace {
 
 // The tree as flat arrays; lists of lists with where each begins.
-nb::dict to_arrays(const MultiwayTree& tree) {
+nb::dict to_arrays(const multiway::MultiwayTree& tree) {
   std::vector<std::int32_t> feature;
   std::vector<double> threshold;
   std::vector<std::int64_t> child_start{0};
@@ -30,7 +31,7 @@ nb::dict to_arrays(const MultiwayTree& tree) {
   const auto append = [](auto& to, const auto& from) {
     to.insert(to.end(), from.begin(), from.end());
   };
-  for (const MultiwayNode& node : tree.nodes) {
+  for (const multiway::MultiwayNode& node : tree.nodes) {
     feature.push_back(node.feature);
     threshold.push_back(node.threshold);
     append(children, node.children);
@@ -63,70 +64,75 @@ std::vector<T> part(const Array<T>& values, const Array<std::int64_t>& starts, s
   const std::int64_t begin = starts.data()[i];
   const std::int64_t end = starts.data()[i + 1];
   if (begin < 0 || end < begin || end > static_cast<std::int64_t>(values.size())) {
-    throw InputError("a tree's lists end where its arrays do not");
+    throw common::InputError("a tree's lists end where its arrays do not");
   }
   return std::vector<T>(values.data() + begin, values.data() + end);
 }
 
-MultiwayTree from_arrays(std::size_t n_classes, bool missing_is_category,
-                         const Array<std::int32_t>& feature, const Array<double>& threshold,
-                         const Array<std::int64_t>& child_start,
-                         const Array<std::int32_t>& children, const Array<double>& shares,
-                         const Array<std::int64_t>& branch_start,
-                         const Array<std::int32_t>& branch_of, const Array<double>& fractions) {
-  MultiwayTree tree;
+multiway::MultiwayTree from_arrays(std::size_t n_classes, bool missing_is_category,
+                                   const Array<std::int32_t>& feature,
+                                   const Array<double>& threshold,
+                                   const Array<std::int64_t>& child_start,
+                                   const Array<std::int32_t>& children, const Array<double>& shares,
+                                   const Array<std::int64_t>& branch_start,
+                                   const Array<std::int32_t>& branch_of,
+                                   const Array<double>& fractions) {
+  multiway::MultiwayTree tree;
   tree.n_classes = n_classes;
   tree.missing_is_category = missing_is_category;
   const std::size_t n = feature.size();
   if (n == 0 || threshold.size() != n || child_start.size() != n + 1 ||
       branch_start.size() != n + 1 || shares.size() != children.size() || n_classes == 0 ||
       fractions.size() % n_classes != 0 || fractions.size() / n_classes != n) {
-    throw InputError("a tree's arrays do not fit together");
+    throw common::InputError("a tree's arrays do not fit together");
   }
   tree.nodes.resize(n);
   std::vector<std::uint8_t> reached(n);
   for (std::size_t i = 0; i < n; ++i) {
-    MultiwayNode& node = tree.nodes[i];
+    multiway::MultiwayNode& node = tree.nodes[i];
     node.feature = feature.data()[i];
     node.threshold = threshold.data()[i];
     node.children = part(children, child_start, i);
     node.shares = part(shares, child_start, i);
     node.branch_of = part(branch_of, branch_start, i);
     node.fractions.assign(fractions.data() + i * n_classes, fractions.data() + (i + 1) * n_classes);
-    for (const NodeIndex child : node.children) {
-      if (child <= static_cast<NodeIndex>(i) || child >= static_cast<NodeIndex>(n)) {
-        throw InputError("a tree's node has a child that does not follow it");
+    for (const common::NodeIndex child : node.children) {
+      if (child <= static_cast<common::NodeIndex>(i) ||
+          child >= static_cast<common::NodeIndex>(n)) {
+        throw common::InputError("a tree's node has a child that does not follow it");
       }
       if (reached[static_cast<std::size_t>(child)] != 0) {
-        throw InputError("a tree's node is the child of two others");
+        throw common::InputError("a tree's node is the child of two others");
       }
       reached[static_cast<std::size_t>(child)] = 1;
     }
     const auto n_branches = static_cast<std::int32_t>(node.children.size());
     for (const std::int32_t branch : node.branch_of) {
-      if (branch >= n_branches) throw InputError("a tree's category leads to no branch");
+      if (branch >= n_branches) throw common::InputError("a tree's category leads to no branch");
     }
     if (node.branch_of.empty() && n_branches != 0 && n_branches != 2) {
-      throw InputError("a tree's threshold has other than two branches");
+      throw common::InputError("a tree's threshold has other than two branches");
     }
   }
   return tree;
 }
 
-nb::object predict_rows(const MultiwayTree& tree, const BoundTable& bound, int n_threads) {
-  const Table& table = bound.table;
-  for (const MultiwayNode& node : tree.nodes) {
+nb::object predict_rows(const multiway::MultiwayTree& tree, const BoundTable& bound,
+                        int n_threads) {
+  const table::Table& table = bound.table;
+  for (const multiway::MultiwayNode& node : tree.nodes) {
     if (node.is_leaf()) continue;
     const auto f = static_cast<std::size_t>(node.feature);
     const bool known = node.feature >= 0 && f < table.n_features();
-    if (!known || (table.columns[f].kind == ColumnKind::categorical) != !node.branch_of.empty()) {
-      throw InputError("the table's columns are not those of the tree");
+    if (!known ||
+        (table.columns[f].kind == table::ColumnKind::categorical) != !node.branch_of.empty()) {
+      throw common::InputError("the table's columns are not those of the tree");
     }
   }
   std::vector<double> out(table.n_rows * tree.n_classes);
   {
     const nb::gil_scoped_release release;
-    predict(tree, table, n_threads, out.data());
+    multiway::predict(tree, table, n_threads, out.data());
   }
   return to_numpy(std::move(out));
 }
@@ -141,14 +147,14 @@ nb::tuple simplify(const BoundTable& table, const BoundTargets& targets, double 
   const std::size_t n_conditions = feature.size();
   if (rule_start.size() != n_rules + 1 || low.size() != n_conditions ||
       high.size() != n_conditions || allowed_start.size() != n_conditions + 1) {
-    throw InputError("the arrays of rules do not fit together");
+    throw common::InputError("the arrays of rules do not fit together");
   }
-  std::vector<SimpleRule> rules(n_rules);
+  std::vector<multiway::SimpleRule> rules(n_rules);
   for (std::size_t i = 0; i < n_rules; ++i) {
     rules[i].label = labels.data()[i];
     for (const std::int32_t f : part(feature, rule_start, i)) {
       if (f < 0 || static_cast<std::size_t>(f) >= table.table.n_features()) {
-        throw InputError("a rule asks for a column that is not there");
+        throw common::InputError("a rule asks for a column that is not there");
       }
       rules[i].conditions.push_back({f, 0, 0, {}});
     }
@@ -161,13 +167,13 @@ nb::tuple simplify(const BoundTable& table, const BoundTargets& targets, double 
   }
   {
     const nb::gil_scoped_release release;
-    const QuinlanRows rows(table.table, targets.targets, false, n_threads);
-    simplify_rules(rows, confidence, n_threads, rules);
+    const multiway::QuinlanRows rows(table.table, targets.targets, false, n_threads);
+    multiway::simplify_rules(rows, confidence, n_threads, rules);
   }
   std::vector<std::uint8_t> kept;
   std::vector<double> weight;
   std::vector<double> mistakes;
-  for (const SimpleRule& rule : rules) {
+  for (const multiway::SimpleRule& rule : rules) {
     kept.insert(kept.end(), rule.kept.begin(), rule.kept.end());
     weight.push_back(rule.weight);
     mistakes.push_back(rule.mistakes);
@@ -179,44 +185,48 @@ nb::tuple simplify(const BoundTable& table, const BoundTargets& targets, double 
 }  // namespace
 
 void bind_multiway(nb::module_& m) {
-  nb::class_<QuinlanOptions>(m, "QuinlanOptions")
+  nb::class_<multiway::QuinlanOptions>(m, "QuinlanOptions")
       .def(nb::init<>())
-      .def_rw("gain_ratio", &QuinlanOptions::gain_ratio)
-      .def_rw("penalise_thresholds", &QuinlanOptions::penalise_thresholds)
-      .def_rw("group_categories", &QuinlanOptions::group_categories)
-      .def_rw("missing_is_category", &QuinlanOptions::missing_is_category)
-      .def_rw("min_branch", &QuinlanOptions::min_branch)
-      .def_rw("min_gain", &QuinlanOptions::min_gain)
-      .def_rw("max_depth", &QuinlanOptions::max_depth)
-      .def_rw("collapse", &QuinlanOptions::collapse)
-      .def_rw("prune", &QuinlanOptions::prune)
-      .def_rw("raise_subtrees", &QuinlanOptions::raise)
-      .def_rw("confidence", &QuinlanOptions::confidence)
-      .def_rw("n_threads", &QuinlanOptions::n_threads);
-  nb::class_<MultiwayTree>(m, "MultiwayTree")
+      .def_rw("gain_ratio", &multiway::QuinlanOptions::gain_ratio)
+      .def_rw("penalise_thresholds", &multiway::QuinlanOptions::penalise_thresholds)
+      .def_rw("group_categories", &multiway::QuinlanOptions::group_categories)
+      .def_rw("missing_is_category", &multiway::QuinlanOptions::missing_is_category)
+      .def_rw("min_branch", &multiway::QuinlanOptions::min_branch)
+      .def_rw("min_gain", &multiway::QuinlanOptions::min_gain)
+      .def_rw("max_depth", &multiway::QuinlanOptions::max_depth)
+      .def_rw("collapse", &multiway::QuinlanOptions::collapse)
+      .def_rw("prune", &multiway::QuinlanOptions::prune)
+      .def_rw("raise_subtrees", &multiway::QuinlanOptions::raise)
+      .def_rw("confidence", &multiway::QuinlanOptions::confidence)
+      .def_rw("n_threads", &multiway::QuinlanOptions::n_threads);
+  nb::class_<multiway::MultiwayTree>(m, "MultiwayTree")
       .def_static("from_arrays", &from_arrays)
       .def("predict", &predict_rows, nb::arg("table"), nb::arg("n_threads"));
   m.def(
       "grow_quinlan_tree",
-      [](const BoundTable& table, const BoundTargets& targets, const QuinlanOptions& options,
-         nb::handle progress) {
-        MultiwayTree tree;
+      [](const BoundTable& table, const BoundTargets& targets,
+         const multiway::QuinlanOptions& options, nb::handle progress) {
+        multiway::MultiwayTree tree;
         {
-          Watch watch(make_hook(progress), table.table.n_rows);
+          common::Watch watch(make_hook(progress), table.table.n_rows);
           const nb::gil_scoped_release release;
-          tree = grow_quinlan_tree(table.table, targets.targets, options, watch);
+          tree = multiway::grow_quinlan_tree(table.table, targets.targets, options, watch);
         }
         return to_arrays(tree);
       },
       nb::arg("table"), nb::arg("targets"), nb::arg("options"), nb::arg("progress").none());
   m.def("quinlan_root_splits", [](const BoundTable& table, const BoundTargets& targets,
-                                  const QuinlanOptions& options) {
+                                  const multiway::QuinlanOptions& options) {
     nb::list out;
-    for (const QuinlanSplit& split : find_root_splits(table.table, targets.targets, options)) {
+    for (const multiway::QuinlanSplit& split :
+         multiway::find_root_splits(table.table, targets.targets, options)) {
       out.append(nb::make_tuple(split.found, split.gain, split.info));
     }
     return out;
   });
   m.def("simplify_rules", &simplify);
-  m.def("extra_errors", &extra_errors, nb::arg("n"), nb::arg("errors"), nb::arg("confidence"));
+  m.def("extra_errors", &multiway::extra_errors, nb::arg("n"), nb::arg("errors"),
+        nb::arg("confidence"));
 }
+
+}  // namespace spinney::bindings

@@ -6,18 +6,17 @@
 #include "spinney/common/check.h"
 
 namespace nb = nanobind;
-using spinney::Column;
-using spinney::ColumnKind;
-using spinney::Dtype;
+
+namespace spinney::bindings {
 
 namespace {
 
 template <class Array>
-Dtype dtype_of(const Array& array) {
-  if (array.dtype() == nb::dtype<double>()) return Dtype::float64;
-  if (array.dtype() == nb::dtype<float>()) return Dtype::float32;
-  if (array.dtype() == nb::dtype<std::int32_t>()) return Dtype::int32;
-  throw spinney::InputError("a column must be float64, float32 or int32");
+table::Dtype dtype_of(const Array& array) {
+  if (array.dtype() == nb::dtype<double>()) return table::Dtype::float64;
+  if (array.dtype() == nb::dtype<float>()) return table::Dtype::float32;
+  if (array.dtype() == nb::dtype<std::int32_t>()) return table::Dtype::int32;
+  throw common::InputError("a column must be float64, float32 or int32");
 }
 
 using Matrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
@@ -29,7 +28,7 @@ BoundTable from_matrix(nb::object array, bool known_finite) {
   bound.table.n_rows = matrix.shape(0);
   bound.table.known_finite = known_finite;
   const auto item = static_cast<std::ptrdiff_t>(matrix.itemsize());
-  Column column;
+  table::Column column;
   column.dtype = dtype_of(matrix);
   column.stride = matrix.stride(0) * item;
   bound.table.columns.reserve(matrix.shape(1));
@@ -46,17 +45,17 @@ BoundTable from_matrix(nb::object array, bool known_finite) {
 BoundTable from_columns(nb::list arrays, const std::vector<std::int32_t>& n_categories) {
   BoundTable bound;
   if (n_categories.size() != nb::len(arrays)) {
-    throw spinney::InputError("a table needs a number of categories for each column");
+    throw common::InputError("a table needs a number of categories for each column");
   }
   std::size_t f = 0;
   for (nb::handle handle : arrays) {
     const auto vector = nb::cast<Vector>(handle);
     if (f > 0 && vector.shape(0) != bound.table.n_rows) {
-      throw spinney::InputError("the columns of a table differ in length");
+      throw common::InputError("the columns of a table differ in length");
     }
-    Column column;
+    table::Column column;
     column.dtype = dtype_of(vector);
-    column.kind = n_categories[f] < 0 ? ColumnKind::numeric : ColumnKind::categorical;
+    column.kind = n_categories[f] < 0 ? table::ColumnKind::numeric : table::ColumnKind::categorical;
     column.n_categories = std::max(0, n_categories[f]);
     column.stride = vector.stride(0) * static_cast<std::ptrdiff_t>(vector.itemsize());
     column.data = static_cast<const std::byte*>(vector.data());
@@ -78,8 +77,8 @@ BoundTable from_csc(nb::object data, const Indices& rows, const Indices& starts,
   const auto item = static_cast<std::ptrdiff_t>(values.itemsize());
   for (std::size_t f = 0; f + 1 < starts.shape(0); ++f) {
     const std::int32_t start = starts.data()[f];
-    Column column;
-    column.kind = ColumnKind::sparse;
+    table::Column column;
+    column.kind = table::ColumnKind::sparse;
     column.dtype = dtype_of(values);
     column.stride = item;
     column.data = static_cast<const std::byte*>(values.data()) + start * item;
@@ -103,3 +102,5 @@ void bind_table(nb::module_& m) {
       .def_prop_ro("n_rows", [](const BoundTable& t) { return t.table.n_rows; })
       .def_prop_ro("n_features", [](const BoundTable& t) { return t.table.n_features(); });
 }
+
+}  // namespace spinney::bindings

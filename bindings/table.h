@@ -7,8 +7,12 @@
 
 #include "spinney/table/table.h"
 
+namespace spinney::bindings {
+
 // A table for the core, with references to the arrays whose memory it reads.
 struct BoundTable {
-  spinney::Table table;
+  table::Table table;
   std::vector<nanobind::object> owners;
 };
+
+}  // namespace spinney::bindings

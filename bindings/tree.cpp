@@ -14,22 +14,23 @@
 #include "tree.h"
 
 namespace nb = nanobind;
-using namespace spinney;
 
-CriterionKind criterion_named(const std::string& name) {
-  if (name == "gini") return CriterionKind::gini;
-  if (name == "entropy" || name == "log_loss") return CriterionKind::entropy;
-  if (name == "misclassification") return CriterionKind::misclassification;
-  if (name == "squared_error") return CriterionKind::squared_error;
-  if (name == "poisson") return CriterionKind::poisson;
-  if (name == "absolute_error") return CriterionKind::absolute_error;
+namespace spinney::bindings {
+
+criterion::CriterionKind criterion_named(const std::string& name) {
+  if (name == "gini") return criterion::CriterionKind::gini;
+  if (name == "entropy" || name == "log_loss") return criterion::CriterionKind::entropy;
+  if (name == "misclassification") return criterion::CriterionKind::misclassification;
+  if (name == "squared_error") return criterion::CriterionKind::squared_error;
+  if (name == "poisson") return criterion::CriterionKind::poisson;
+  if (name == "absolute_error") return criterion::CriterionKind::absolute_error;
   throw unknown_name("criterion", name,
                      {"gini", "entropy", "log_loss", "misclassification", "squared_error",
                       "poisson", "absolute_error"});
 }
 
 // Polls for Ctrl-C and reports progress; runs on the calling thread with the GIL released.
-Watch::Hook make_hook(nb::handle progress) {
+common::Watch::Hook make_hook(nb::handle progress) {
   return [progress](std::uint64_t done, std::uint64_t total) {
     const nb::gil_scoped_acquire gil;
     if (PyErr_CheckSignals() != 0) return false;
@@ -43,7 +44,7 @@ Watch::Hook make_hook(nb::handle progress) {
   };
 }
 
-nb::dict tree_arrays(Tree&& tree) {
+nb::dict tree_arrays(tree::Tree&& tree) {
   nb::dict out;
   // Children and features as 64 bits: that is what users of scikit-learn's trees index with.
   out["children_left"] = to_numpy(std::vector<std::int64_t>(tree.left.begin(), tree.left.end()));
@@ -63,20 +64,22 @@ nb::dict tree_arrays(Tree&& tree) {
 
 namespace {
 
-nb::dict grow(const BoundTable& bound, const BoundTargets& targets, const GrowOptions& options,
-              nb::handle progress) {
-  Watch watch(make_hook(progress), targets.targets.n_rows);
-  Tree tree;
+nb::dict grow(const BoundTable& bound, const BoundTargets& targets,
+              const tree::GrowOptions& options, nb::handle progress) {
+  common::Watch watch(make_hook(progress), targets.targets.n_rows);
+  tree::Tree tree;
   {
     const nb::gil_scoped_release release;
-    tree = grow_tree(bound.table, targets.targets, options, watch);
+    tree = tree::grow_tree(bound.table, targets.targets, options, watch);
   }
   return tree_arrays(std::move(tree));
 }
 
 // Places for answers come from Python, where their number may follow from a model that is wrong.
 void require_places(std::size_t given, std::size_t needed) {
-  if (given != needed) throw InputError("a tree's answers need other places than were given");
+  if (given != needed) {
+    throw common::InputError("a tree's answers need other places than were given");
+  }
 }
 
 }  // namespace
@@ -89,7 +92,7 @@ void bind_tree(nb::module_& m) {
           [](BoundTargets* self, nb::object array, const std::vector<std::uint32_t>& n_classes,
              nb::object weights, bool integral_weights) {
             auto* bound = new (self) BoundTargets();
-            Targets& targets = bound->targets;
+            criterion::Targets& targets = bound->targets;
             targets.n_classes = n_classes;
             if (n_classes.empty()) {
               const auto values = nb::cast<Matrix<double>>(array);
@@ -102,13 +105,13 @@ void bind_tree(nb::module_& m) {
               targets.n_outputs = labels.shape(0);
               targets.n_rows = labels.shape(1);
               if (n_classes.size() != targets.n_outputs) {
-                throw InputError("Targets: expected a number of classes for each output");
+                throw common::InputError("Targets: expected a number of classes for each output");
               }
             }
             if (!weights.is_none()) {
               const auto given = nb::cast<Array<double>>(weights);
               if (given.size() != targets.n_rows) {
-                throw InputError("Targets: expected a weight for each row");
+                throw common::InputError("Targets: expected a weight for each row");
               }
               targets.weights = given.data();
               targets.integral_weights = integral_weights;
@@ -118,33 +121,34 @@ void bind_tree(nb::module_& m) {
           nb::arg("targets"), nb::arg("n_classes"), nb::arg("weights").none(),
           nb::arg("integral_weights"));
 
-  nb::class_<GrowOptions>(m, "GrowOptions")
+  nb::class_<tree::GrowOptions>(m, "GrowOptions")
       .def(nb::init<>())
       .def_prop_rw(
-          "criterion", [](const GrowOptions& self) { return static_cast<int>(self.criterion); },
-          [](GrowOptions& self, const std::string& name) {
+          "criterion",
+          [](const tree::GrowOptions& self) { return static_cast<int>(self.criterion); },
+          [](tree::GrowOptions& self, const std::string& name) {
             self.criterion = criterion_named(name);
           })
-      .def_rw("random_splits", &GrowOptions::random_splits)
-      .def_rw("max_depth", &GrowOptions::max_depth)
-      .def_rw("min_samples_split", &GrowOptions::min_samples_split)
-      .def_rw("min_samples_leaf", &GrowOptions::min_samples_leaf)
-      .def_rw("min_weight_leaf", &GrowOptions::min_weight_leaf)
-      .def_rw("max_features", &GrowOptions::max_features)
-      .def_rw("max_leaf_nodes", &GrowOptions::max_leaf_nodes)
-      .def_rw("min_impurity_decrease", &GrowOptions::min_impurity_decrease)
+      .def_rw("random_splits", &tree::GrowOptions::random_splits)
+      .def_rw("max_depth", &tree::GrowOptions::max_depth)
+      .def_rw("min_samples_split", &tree::GrowOptions::min_samples_split)
+      .def_rw("min_samples_leaf", &tree::GrowOptions::min_samples_leaf)
+      .def_rw("min_weight_leaf", &tree::GrowOptions::min_weight_leaf)
+      .def_rw("max_features", &tree::GrowOptions::max_features)
+      .def_rw("max_leaf_nodes", &tree::GrowOptions::max_leaf_nodes)
+      .def_rw("min_impurity_decrease", &tree::GrowOptions::min_impurity_decrease)
       .def_prop_rw(
           "monotonic",
-          [](const GrowOptions& self) {
+          [](const tree::GrowOptions& self) {
             return std::vector<int>(self.monotonic.begin(), self.monotonic.end());
           },
-          [](GrowOptions& self, const std::vector<int>& signs) {
+          [](tree::GrowOptions& self, const std::vector<int>& signs) {
             self.monotonic.assign(signs.begin(), signs.end());
           })
-      .def_rw("coarse", &GrowOptions::coarse)
-      .def_rw("narrow_thresholds", &GrowOptions::narrow_thresholds)
-      .def_rw("seed", &GrowOptions::seed)
-      .def_rw("n_threads", &GrowOptions::n_threads);
+      .def_rw("coarse", &tree::GrowOptions::coarse)
+      .def_rw("narrow_thresholds", &tree::GrowOptions::narrow_thresholds)
+      .def_rw("seed", &tree::GrowOptions::seed)
+      .def_rw("n_threads", &tree::GrowOptions::n_threads);
 
   m.def("grow_tree", &grow, nb::arg("table"), nb::arg("targets"), nb::arg("options"),
         nb::arg("progress").none());
@@ -153,28 +157,29 @@ void bind_tree(nb::module_& m) {
       "weakest_links",
       [](const Array<std::int64_t>& left, const Array<std::int64_t>& right,
          const Array<double>& risk) {
-        PruningPath path = weakest_links(view(left), view(right), view(risk));
+        tree::PruningPath path = tree::weakest_links(view(left), view(right), view(risk));
         return nb::make_tuple(to_numpy(std::move(path.alphas)), to_numpy(std::move(path.risks)),
                               to_numpy(std::move(path.node_alpha)));
       },
       nb::arg("children_left"), nb::arg("children_right"), nb::arg("risk"));
 
-  nb::class_<Predictor>(m, "Predictor")
+  nb::class_<tree::Predictor>(m, "Predictor")
       .def(
           "__init__",
-          [](Predictor* self, const Array<std::int64_t>& left, const Array<std::int64_t>& right,
-             const Array<std::int64_t>& feature, const Array<double>& threshold,
-             const Array<std::uint8_t>& missing_left, const Array<std::int64_t>& category_start,
-             const Array<std::uint32_t>& category_bits) {
-            new (self) Predictor({view(left), view(right), view(feature), view(threshold),
-                                  view(missing_left), view(category_start), view(category_bits)});
+          [](tree::Predictor* self, const Array<std::int64_t>& left,
+             const Array<std::int64_t>& right, const Array<std::int64_t>& feature,
+             const Array<double>& threshold, const Array<std::uint8_t>& missing_left,
+             const Array<std::int64_t>& category_start, const Array<std::uint32_t>& category_bits) {
+            new (self)
+                tree::Predictor({view(left), view(right), view(feature), view(threshold),
+                                 view(missing_left), view(category_start), view(category_bits)});
           },
           nb::arg("children_left"), nb::arg("children_right"), nb::arg("feature"),
           nb::arg("threshold"), nb::arg("missing_go_to_left"), nb::arg("category_start"),
           nb::arg("category_bits"))
       .def(
           "apply",
-          [](const Predictor& self, const BoundTable& bound, int n_threads,
+          [](const tree::Predictor& self, const BoundTable& bound, int n_threads,
              const OutArray<std::int64_t>& out) {
             require_places(out.size(), bound.table.n_rows);
             const nb::gil_scoped_release release;
@@ -183,7 +188,7 @@ void bind_tree(nb::module_& m) {
           nb::arg("table"), nb::arg("n_threads"), nb::arg("out"))
       .def(
           "predict",
-          [](const Predictor& self, const BoundTable& bound, int n_threads,
+          [](const tree::Predictor& self, const BoundTable& bound, int n_threads,
              const nb::ndarray<const double, nb::c_contig, nb::device::cpu>& values,
              std::size_t width, const OutArray<double>& out) {
             require_places(values.size(), self.n_nodes() * width);
@@ -195,7 +200,7 @@ void bind_tree(nb::module_& m) {
           nb::arg("out"))
       .def(
           "predict_labels",
-          [](const Predictor& self, const BoundTable& bound, int n_threads,
+          [](const tree::Predictor& self, const BoundTable& bound, int n_threads,
              const Array<std::int64_t>& labels, const OutArray<std::int64_t>& out) {
             require_places(labels.size(), self.n_nodes());
             require_places(out.size(), bound.table.n_rows);
@@ -205,7 +210,7 @@ void bind_tree(nb::module_& m) {
           nb::arg("table"), nb::arg("n_threads"), nb::arg("labels"), nb::arg("out"))
       .def(
           "decision_path",
-          [](const Predictor& self, const BoundTable& bound, int n_threads) {
+          [](const tree::Predictor& self, const BoundTable& bound, int n_threads) {
             std::vector<std::int64_t> indptr;
             std::vector<std::int64_t> indices;
             {
@@ -216,3 +221,5 @@ void bind_tree(nb::module_& m) {
           },
           nb::arg("table"), nb::arg("n_threads"));
 }
+
+}  // namespace spinney::bindings

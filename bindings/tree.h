@@ -12,6 +12,8 @@
 #include "spinney/criterion/criterion.h"
 #include "spinney/tree/tree.h"
 
+namespace spinney::bindings {
+
 template <class T>
 using Array =
     nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
@@ -24,7 +26,7 @@ using Matrix =
 
 // Targets, with references to the arrays whose memory they read.
 struct BoundTargets {
-  spinney::Targets targets;
+  criterion::Targets targets;
   std::vector<nanobind::object> owners;
 };
 
@@ -33,10 +35,12 @@ std::span<const T> view(const Array<T>& array) {
   return {array.data(), array.shape(0)};
 }
 
-spinney::CriterionKind criterion_named(const std::string& name);
+criterion::CriterionKind criterion_named(const std::string& name);
 
 // Polls for Ctrl-C and reports progress; runs on the calling thread with the GIL released.
-spinney::Watch::Hook make_hook(nanobind::handle progress);
+common::Watch::Hook make_hook(nanobind::handle progress);
 
 // A tree as NumPy arrays under scikit-learn's names.
-nanobind::dict tree_arrays(spinney::Tree&& tree);
+nanobind::dict tree_arrays(tree::Tree&& tree);
+
+}  // namespace spinney::bindings

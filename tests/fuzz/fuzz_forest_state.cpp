@@ -30,7 +30,7 @@ using namespace spinney;
 struct Rows {
   std::vector<std::vector<double>> numbers;
   std::vector<std::vector<std::int32_t>> codes;
-  Table table;
+  table::Table table;
 
   Rows(std::span<const std::int32_t> n_categories, std::size_t n) {
     constexpr double values[] = {0.0, -1.5, 1e300, -1e-300, 0.25};
@@ -38,13 +38,13 @@ struct Rows {
     numbers.resize(n_categories.size());
     codes.resize(n_categories.size());
     for (std::size_t f = 0; f < n_categories.size(); ++f) {
-      Column column;
+      table::Column column;
       if (n_categories[f] > 0) {
         for (std::size_t i = 0; i < n; ++i) {
           codes[f].push_back(static_cast<std::int32_t>((i + f) % (n_categories[f] + 1)) - 1);
         }
-        column.kind = ColumnKind::categorical;
-        column.dtype = Dtype::int32;
+        column.kind = table::ColumnKind::categorical;
+        column.dtype = table::Dtype::int32;
         column.n_categories = n_categories[f];
         column.stride = 4;
         column.data = reinterpret_cast<const std::byte*>(codes[f].data());
@@ -53,7 +53,7 @@ struct Rows {
           numbers[f].push_back(i % 7 == f ? std::numeric_limits<double>::quiet_NaN()
                                           : values[(i + f) % 5] * static_cast<double>(i % 3));
         }
-        column.dtype = Dtype::float64;
+        column.dtype = table::Dtype::float64;
         column.stride = 8;
         column.data = reinterpret_cast<const std::byte*>(numbers[f].data());
       }
@@ -62,7 +62,7 @@ struct Rows {
   }
 };
 
-void read_everything(const Forest& forest, std::size_t n_rows) {
+void read_everything(const ensemble::Forest& forest, std::size_t n_rows) {
   const Rows rows(forest.n_categories, n_rows);
   const std::size_t width = forest.shape.width();
   const std::size_t n_trees = forest.trees.size();
@@ -70,20 +70,20 @@ void read_everything(const Forest& forest, std::size_t n_rows) {
   std::vector<double> squares(n_rows * width);
   std::vector<std::int64_t> leaves(n_rows * n_trees);
   std::vector<double> importances(n_trees * forest.n_features());
-  sum_predictions(forest, rows.table, false, 1, sums.data());
-  apply(forest, rows.table, 1, leaves.data());
-  sum_path_lengths(forest, rows.table, 1, squares.data());
-  impurity_importances(forest, 1, importances.data());
-  if (is_classification(forest.shape.criterion)) {
-    sum_predictions(forest, rows.table, true, 1, sums.data());
+  ensemble::sum_predictions(forest, rows.table, false, 1, sums.data());
+  ensemble::apply(forest, rows.table, 1, leaves.data());
+  ensemble::sum_path_lengths(forest, rows.table, 1, squares.data());
+  ensemble::impurity_importances(forest, 1, importances.data());
+  if (criterion::is_classification(forest.shape.criterion)) {
+    ensemble::sum_predictions(forest, rows.table, true, 1, sums.data());
     return;
   }
   const std::vector<double> centre(width, 0.5);
-  sum_moments(forest, rows.table, centre.data(), 1, sums.data(), squares.data());
-  if (BlockScorer::serves(forest, 0, n_trees, n_rows)) {
-    const BlockScorer scorer(forest, 0, n_trees);
-    const std::size_t n = std::min(n_rows, BlockScorer::block_rows);
-    RowReader(rows.table, forest.n_categories)
+  ensemble::sum_moments(forest, rows.table, centre.data(), 1, sums.data(), squares.data());
+  if (boosting::BlockScorer::serves(forest, 0, n_trees, n_rows)) {
+    const boosting::BlockScorer scorer(forest, 0, n_trees);
+    const std::size_t n = std::min(n_rows, boosting::BlockScorer::block_rows);
+    table::RowReader(rows.table, forest.n_categories)
         .read(0, n, [&](const auto* values, std::size_t stride, bool) {
           scorer.add(values, stride, n, 1, sums.data());
         });
@@ -92,17 +92,18 @@ void read_everything(const Forest& forest, std::size_t n_rows) {
   const std::vector<double> q{0.1, 0.9};
   std::vector<double> quantiles(n_rows * forest.shape.n_outputs * q.size());
   if (n_trees > 0) {
-    predict_quantiles(forest, rows.table, targets.data(), 8, nullptr, q, 1, quantiles.data());
+    ensemble::predict_quantiles(forest, rows.table, targets.data(), 8, nullptr, q, 1,
+                                quantiles.data());
   }
 }
 
 // Children as in packed files, two bits per node: any bits must give valid numbers.
-void renumber(ForestState& state) {
+void renumber(ensemble::ForestState& state) {
   const std::size_t n = state.nodes.size() / 4;
   std::vector<std::uint8_t> bits(n);
   for (std::size_t at = 0; at < n; ++at) bits[at] = state.nodes[4 * at + 2] & 3;
   std::vector<std::int32_t> children(2 * n);
-  number_children(bits, children.data());
+  ensemble::number_children(bits, children.data());
   for (std::size_t at = 0; at < n; ++at) {
     state.nodes[4 * at + 2] = static_cast<std::uint32_t>(children[2 * at]);
     state.nodes[4 * at + 3] = static_cast<std::uint32_t>(children[2 * at + 1]);
@@ -113,8 +114,8 @@ void renumber(ForestState& state) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Bytes bytes(data, size);
-  Forest forest;
-  forest.shape.criterion = static_cast<CriterionKind>(bytes.byte() % 6);
+  ensemble::Forest forest;
+  forest.shape.criterion = static_cast<criterion::CriterionKind>(bytes.byte() % 6);
   forest.shape.n_outputs = bytes.byte() % 4;
   forest.shape.inner_values = bytes.byte() % 2 == 1;
   const std::size_t n_listed = bytes.byte() % 4;
@@ -126,16 +127,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     forest.n_categories.push_back(static_cast<std::int8_t>(bytes.byte()));
   }
   const std::size_t n_rows = bytes.byte() % 2 == 0 ? 5 : 300;
-  ForestState state;
+  ensemble::ForestState state;
   state.visit([&]<class T>(const char*, std::vector<T>& array) { array = bytes.array<T>(); });
   if (bytes.byte() % 2 == 1) renumber(state);
   // The forest either views the arrays, as those of files, or copies them.
-  const auto arrays = std::make_shared<const ForestState>(std::move(state));
+  const auto arrays = std::make_shared<const ensemble::ForestState>(std::move(state));
   const bool owned = bytes.byte() % 2 == 1;
   try {
-    from_state(view_of(*arrays), 1, forest, owned ? nullptr : arrays);
+    ensemble::from_state(ensemble::view_of(*arrays), 1, forest, owned ? nullptr : arrays);
     read_everything(forest, n_rows);
-  } catch (const InputError&) {
+  } catch (const common::InputError&) {
   }
   return 0;
 }

@@ -16,6 +16,13 @@ def test_no_core_name_is_defined_in_two_files():
     assert find_duplicates(sources) == {}
 
 
+def test_each_folder_is_a_namespace():
+    for file, text in one_definition.read_sources(one_definition.FOLDERS[:2]).items():
+        folder = file.split("/")[2] if file.startswith("cpp/") else "bindings"
+        names = list(definitions(text))
+        assert [name for name in names if not name.startswith(f"spinney::{folder}::")] == [], file
+
+
 def test_command_finds_no_duplicates():
     run = subprocess.run([sys.executable, one_definition.__file__], capture_output=True, text=True)
     assert (run.returncode, run.stdout) == (0, "")

@@ -25,7 +25,7 @@
 #include "spinney/ensemble/forest.h"
 #include "spinney/table/cut_search.h"
 
-namespace spinney {
+namespace spinney::boosting {
 
 class BlockScorer {
  public:
@@ -34,10 +34,11 @@ class BlockScorer {
   static constexpr std::size_t block_rows = 512;
 
   // Whether the trees are of a kind that it can read, and so many rows worth the preparation.
-  static bool serves(const Forest& forest, std::size_t first, std::size_t last, std::size_t n_rows);
+  static bool serves(const ensemble::Forest& forest, std::size_t first, std::size_t last,
+                     std::size_t n_rows);
 
   // Of the trees [first, last). Both ways to ask give the same answers.
-  BlockScorer(const Forest& forest, std::size_t first, std::size_t last,
+  BlockScorer(const ensemble::Forest& forest, std::size_t first, std::size_t last,
               bool may_use_bits = RowBits::available());
 
   // Whether coding the rows costs less than the codes save.
@@ -87,12 +88,12 @@ class BlockScorer {
     std::size_t begin;  // its trees
     std::size_t end;
     std::vector<Asked> columns;  // by feature
-    std::vector<CutSearch> searches;
+    std::vector<table::CutSearch> searches;
     std::vector<Batch> batches;
   };
 
   struct Cuts;
-  void add_tree(const CompactTree& tree, Cuts& cuts, Chunk& chunk);
+  void add_tree(const ensemble::CompactTree& tree, Cuts& cuts, Chunk& chunk);
   template <class Value>
   static void encode(const Chunk& chunk, const Value* rows, std::size_t stride, std::size_t n,
                      std::uint8_t* codes, std::uint32_t* categories);
@@ -119,4 +120,4 @@ class BlockScorer {
   std::vector<double> values_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::boosting

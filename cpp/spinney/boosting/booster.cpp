@@ -12,7 +12,13 @@
 #include "spinney/common/parallel.h"
 #include "spinney/table/binned_matrix.h"
 
-namespace spinney {
+namespace spinney::boosting {
+
+using common::add_up;
+using common::parallel_for;
+using common::Row;
+using common::worthwhile_threads;
+
 namespace {
 
 constexpr std::size_t few_rows = 65'536;
@@ -20,8 +26,8 @@ constexpr std::size_t few_rows = 65'536;
 template <class Body>
 void by_blocks(std::size_t n, double nanoseconds, int n_threads, const Body& body) {
   const int threads = worthwhile_threads(nanoseconds * static_cast<double>(n), n_threads, true);
-  parallel_for((n + row_block - 1) / row_block, threads, [&](std::size_t block, int) {
-    body(block, block * row_block, std::min(n, (block + 1) * row_block));
+  parallel_for((n + loss::row_block - 1) / loss::row_block, threads, [&](std::size_t block, int) {
+    body(block, block * loss::row_block, std::min(n, (block + 1) * loss::row_block));
   });
 }
 
@@ -29,7 +35,8 @@ void by_blocks(std::size_t n, double nanoseconds, int n_threads, const Body& bod
 // a row is its size over this one. With S(v) the sum of the sizes below v and N(v) the number of
 // the others, S(v)/v + N(v) falls with v; the bits of the largest v at which it is above `wanted`
 // are found ten at a time, from sums over all workers.
-double certain_size(const std::vector<std::int64_t>& sizes, double wanted, Exchange* exchange) {
+double certain_size(const std::vector<std::int64_t>& sizes, double wanted,
+                    common::Exchange* exchange) {
   constexpr int digit_bits = 10;
   constexpr std::size_t n_digits = std::size_t{1} << digit_bits;
   std::vector<std::int64_t> found(2 * n_digits);  // sums, numbers
@@ -89,25 +96,25 @@ class RowNumbers {
 
 // Rows and what is known of them: targets and weights by row, scores [score][row].
 struct ScoredRows {
-  LossTargets targets;
+  loss::LossTargets targets;
   const double* weights = nullptr;
   const double* scores = nullptr;
   std::size_t n_rows = 0;
 
   // The rows [begin, end), at most row_block, as 0 … end - begin.
-  LossData piece(std::size_t begin, std::size_t end, double* room) const {
+  loss::LossData piece(std::size_t begin, std::size_t end, double* room) const {
     return {targets.spread(begin, end, room), weights == nullptr ? nullptr : weights + begin,
             scores + begin, n_rows};
   }
   // All of them, where targets are doubles.
-  LossData whole() const { return {targets.wide(), weights, scores, n_rows}; }
+  loss::LossData whole() const { return {targets.wide(), weights, scores, n_rows}; }
 };
 
 class Boosting {
  public:
-  Boosting(const RowMatrix& matrix, const std::vector<Row>* rows, const LossTargets& targets,
-           const double* weights, double* scores, Validation& validation,
-           const BoostOptions& options, Forest& forest)
+  Boosting(const table::RowMatrix& matrix, const std::vector<Row>* rows,
+           const loss::LossTargets& targets, const double* weights, double* scores,
+           Validation& validation, const BoostOptions& options, ensemble::Forest& forest)
       : matrix_(matrix),
         rows_(rows),
         targets_(targets),
@@ -140,12 +147,12 @@ class Boosting {
     // Nobody needs the derivatives again once they are packed, but to refine the leaves of few.
     const bool spent =
         n_scores_ == 1 && together_.builder != nullptr && !draws() && company_.n_rows > few_rows;
-    const auto* const binned = dynamic_cast<const BinnedMatrix*>(&matrix);
+    const auto* const binned = dynamic_cast<const table::BinnedMatrix*>(&matrix);
     const bool by_row = binned != nullptr && binned->only_by_row();
     in_blocks_ =
-        spent && by_row && !options.own_gradients && options.loss.kind != LossKind::ranking;
-    const std::size_t n_blocks = (n_rows_ + row_block - 1) / row_block;
-    derivatives_.resize(2 * (in_blocks_ ? n_blocks * row_block : n_rows_ * n_scores_));
+        spent && by_row && !options.own_gradients && options.loss.kind != loss::LossKind::ranking;
+    const std::size_t n_blocks = (n_rows_ + loss::row_block - 1) / loss::row_block;
+    derivatives_.resize(2 * (in_blocks_ ? n_blocks * loss::row_block : n_rows_ * n_scores_));
     if (in_blocks_) {
       // What is left of 24 bytes a row: the others are scores, sums, rows and targets.
       const std::size_t bytes = sizeof(double) + sizeof(PackedSum) + sizeof(Row) + targets.bytes();
@@ -159,7 +166,7 @@ class Boosting {
                         (weights == nullptr || row_weights_.whole);
   }
 
-  void run(BoostHistory& history, Watch& watch) {
+  void run(BoostHistory& history, common::Watch& watch) {
     for (std::size_t i = 0; i < options_.n_rounds; ++i) {
       const std::size_t round = options_.first_round + i;
       // What the round before came to is found with the derivatives of this one.
@@ -201,7 +208,7 @@ class Boosting {
   }
 
  private:
-  Derivatives derivatives() {
+  loss::Derivatives derivatives() {
     return {derivatives_.data(), derivatives_.data() + n_rows_ * n_scores_, in_blocks_};
   }
 
@@ -209,11 +216,11 @@ class Boosting {
 
   void check_targets() const {
     const bool needs_doubles =
-        options_.loss.kind == LossKind::ranking || options_.loss.many_targets;
+        options_.loss.kind == loss::LossKind::ranking || options_.loss.many_targets;
     const bool watches = validation_.matrix != nullptr && validation_.matrix->n_rows() > 0;
     if (needs_doubles && ((n_rows_ > 0 && targets_.wide() == nullptr) ||
                           (watches && validation_.targets.wide() == nullptr))) {
-      throw InputError("targets: expected float64 for this loss");
+      throw common::InputError("targets: expected float64 for this loss");
     }
   }
 
@@ -228,16 +235,17 @@ class Boosting {
   // Finds out what the workers have together.
   void meet() {
     if (exchange_ != nullptr &&
-        (width_ > 1 || dynamic_cast<const BinnedMatrix*>(&matrix_) == nullptr)) {
-      throw InputError(width_ > 1 ? "several workers: expected one output, got several"
-                                  : "several workers: expected max_bins to be a number, got None");
+        (width_ > 1 || dynamic_cast<const table::BinnedMatrix*>(&matrix_) == nullptr)) {
+      throw common::InputError(width_ > 1
+                                   ? "several workers: expected one output, got several"
+                                   : "several workers: expected max_bins to be a number, got None");
     }
     const bool watches = validation_.matrix != nullptr;
     double largest[2] = {largest_weight(weights_, rows_, n_rows_), 0};
     if (watches) {
       largest[1] = largest_weight(validation_.weights, &validation_.rows, 0);
     }
-    find_max(exchange_, largest, 2);
+    common::find_max(exchange_, largest, 2);
     row_weights_.values = weights_;
     const auto is_whole = [](double weight) {
       return weight == std::floor(weight) && weight < 0x1p31;
@@ -245,7 +253,7 @@ class Boosting {
     const bool whole = weights_ != nullptr && std::all_of(weights_, weights_ + n_rows_, is_whole);
     std::int64_t n_repeated = 0;  // rows to learn from, repeated by their weights
     for (std::size_t i = 0; whole && i < n_learned_; ++i) {
-      n_repeated += nearest(weights_[learned_row(i)]);
+      n_repeated += common::nearest(weights_[learned_row(i)]);
     }
     std::int64_t counts[4] = {static_cast<std::int64_t>(n_learned_), whole ? 0 : 1,
                               static_cast<std::int64_t>(watches ? validation_.rows.size() : 0),
@@ -254,7 +262,7 @@ class Boosting {
     // Where every second derivative is 1 their sums are numbers of rows, if weights are.
     row_weights_.whole = counts[1] == 0;
     row_weights_.repeats =
-        row_weights_.whole && counts[3] <= static_cast<std::int64_t>(max_cut_rows);
+        row_weights_.whole && counts[3] <= static_cast<std::int64_t>(table::max_cut_rows);
     learned_total_.n_rows = static_cast<std::uint64_t>(counts[0]);
     watched_total_.n_rows = static_cast<std::uint64_t>(counts[2]);
     company_ = {exchange_, row_weights_.repeats ? static_cast<std::uint64_t>(counts[3])
@@ -282,11 +290,11 @@ class Boosting {
   double sum_of_weights(const double* weights, const std::vector<Row>* rows, std::size_t n_rows,
                         double largest, std::int64_t n_all) {
     if (weights == nullptr) return static_cast<double>(n_all);
-    const double units = units_in_one(largest, static_cast<std::uint64_t>(n_all));
+    const double units = common::units_in_one(largest, static_cast<std::uint64_t>(n_all));
     std::int64_t sum = 0;
     const std::size_t n = rows == nullptr ? n_rows : rows->size();
     for (std::size_t i = 0; i < n; ++i) {
-      sum += nearest(weights[rows == nullptr ? i : (*rows)[i]] * units);
+      sum += common::nearest(weights[rows == nullptr ? i : (*rows)[i]] * units);
     }
     add_up(exchange_, &sum, 1);
     return static_cast<double>(sum) / units;
@@ -294,7 +302,8 @@ class Boosting {
 
   // Whether the mean loss can be found along with the derivatives: both are about all rows.
   bool sums_on_the_way() const {
-    return rows_ == nullptr && !options_.own_gradients && options_.loss.kind != LossKind::ranking;
+    return rows_ == nullptr && !options_.own_gradients &&
+           options_.loss.kind != loss::LossKind::ranking;
   }
 
   // Returns the mean loss, if it is wanted.
@@ -304,20 +313,20 @@ class Boosting {
       return 0;
     }
     const ScoredRows data = learned();
-    if (options_.loss.kind == LossKind::ranking) {
+    if (options_.loss.kind == loss::LossKind::ranking) {
       const std::size_t n_groups = options_.groups.size() - 1;
       const double work = 200.0 * static_cast<double>(n_rows_);
       parallel_for(n_groups, worthwhile_threads(work, options_.n_threads, true),
                    [&](std::size_t g, int) {
-                     rank_derivatives(options_.ranking, data.whole(), options_.groups[g],
-                                      options_.groups[g + 1], derivatives());
+                     loss::rank_derivatives(options_.ranking, data.whole(), options_.groups[g],
+                                            options_.groups[g + 1], derivatives());
                    });
       return 0;
     }
     if (with_loss) {
       bool differentiated = false;
       return mean_of(learned_total_, [&](double units) {
-        const LossSum sum =
+        const loss::LossSum sum =
             differentiated ? sum_losses(data, units) : differentiate_and_sum_all(data, units);
         differentiated = true;
         return sum;
@@ -325,37 +334,38 @@ class Boosting {
     }
     by_blocks(n_rows_, 4.0 * static_cast<double>(n_scores_), options_.n_threads,
               [&](std::size_t, std::size_t begin, std::size_t end) {
-                std::array<double, row_block> room;
-                differentiate(options_.loss, data.piece(begin, end, room.data()), 0, end - begin,
-                              derivatives().from(begin));
+                std::array<double, loss::row_block> room;
+                loss::differentiate(options_.loss, data.piece(begin, end, room.data()), 0,
+                                    end - begin, derivatives().from(begin));
               });
     return 0;
   }
 
   template <class Sum>
-  LossSum sum_blocks(std::size_t n, const Sum& sum) {
-    std::vector<LossSum> sums((n + row_block - 1) / row_block);
+  loss::LossSum sum_blocks(std::size_t n, const Sum& sum) {
+    std::vector<loss::LossSum> sums((n + loss::row_block - 1) / loss::row_block);
     by_blocks(n, 4.0 * static_cast<double>(n_scores_), options_.n_threads,
               [&](std::size_t block, std::size_t begin, std::size_t end) {
                 sums[block] = sum(begin, end);
               });
-    LossSum total;
-    for (const LossSum& of_block : sums) total.add(of_block);
+    loss::LossSum total;
+    for (const loss::LossSum& of_block : sums) total.add(of_block);
     return total;
   }
 
-  LossSum differentiate_and_sum_all(const ScoredRows& data, double units) {
+  loss::LossSum differentiate_and_sum_all(const ScoredRows& data, double units) {
     return sum_blocks(n_rows_, [&](std::size_t begin, std::size_t end) {
-      std::array<double, row_block> room;
-      return differentiate_and_sum(options_.loss, data.piece(begin, end, room.data()), 0,
-                                   end - begin, units, derivatives().from(begin));
+      std::array<double, loss::row_block> room;
+      return loss::differentiate_and_sum(options_.loss, data.piece(begin, end, room.data()), 0,
+                                         end - begin, units, derivatives().from(begin));
     });
   }
 
-  LossSum sum_losses(const ScoredRows& data, double units) {
+  loss::LossSum sum_losses(const ScoredRows& data, double units) {
     return sum_blocks(data.n_rows, [&](std::size_t begin, std::size_t end) {
-      std::array<double, row_block> room;
-      return loss_sum(options_.loss, data.piece(begin, end, room.data()), 0, end - begin, units);
+      std::array<double, loss::row_block> room;
+      return loss::loss_sum(options_.loss, data.piece(begin, end, room.data()), 0, end - begin,
+                            units);
     });
   }
 
@@ -365,8 +375,8 @@ class Boosting {
   double mean_of(Total& total, const Sum& sum) {
     const std::size_t n_scores = options_.loss.is_separate() ? n_scores_ : std::size_t{1};
     for (;;) {
-      const double units = units_in_one(total.bound, total.n_rows * n_scores);
-      const LossSum found = sum(units);
+      const double units = common::units_in_one(total.bound, total.n_rows * n_scores);
+      const loss::LossSum found = sum(units);
       const double bound = round_up(found.largest);
       // The guess is right if nobody has a larger term and somebody has one that needs it.
       std::int64_t told[3] = {found.units, bound > total.bound ? 1 : 0,
@@ -376,7 +386,7 @@ class Boosting {
         return static_cast<double>(told[0]) / units / static_cast<double>(n_scores) / total.weight;
       }
       double largest = found.largest;
-      find_max(exchange_, &largest, 1);
+      common::find_max(exchange_, &largest, 1);
       if (largest == 0) return 0;
       if (!(largest <= std::numeric_limits<double>::max())) return largest;
       total.bound = round_up(largest);
@@ -399,7 +409,7 @@ class Boosting {
     if (!draws()) return;
     drawn_.clear();
     left_out_.clear();
-    Stream stream(options_.tree.seed, Purpose::rows, round);
+    common::Stream stream(options_.tree.seed, common::Purpose::rows, round);
     if (options_.by_gradient) {
       draw_by_gradient(stream);
     } else {
@@ -419,7 +429,7 @@ class Boosting {
   }
 
   // A row is drawn or not by its number in the whole table, whoever has it.
-  void draw_evenly(const Stream& stream) {
+  void draw_evenly(const common::Stream& stream) {
     RowNumbers number(options_.stretches);
     for (std::size_t i = 0; i < n_learned_; ++i) {
       const Row row = learned_row(i);
@@ -428,7 +438,7 @@ class Boosting {
     }
   }
 
-  void draw_by_gradient(const Stream& stream) {
+  void draw_by_gradient(const common::Stream& stream) {
     const double curvature = options_.tree.split.l2;
     std::vector<double> sizes(n_learned_);
     double largest = 0;
@@ -443,11 +453,11 @@ class Boosting {
       sizes[i] = std::sqrt(sum) * (weights_ == nullptr ? 1.0 : weights_[row]);
       largest = std::max(largest, sizes[i]);
     }
-    find_max(exchange_, &largest, 1);
-    const double units = units_in_one(largest, learned_total_.n_rows);
+    common::find_max(exchange_, &largest, 1);
+    const double units = common::units_in_one(largest, learned_total_.n_rows);
     std::vector<std::int64_t> of_row(n_learned_);
     for (std::size_t i = 0; i < n_learned_; ++i) {
-      of_row[i] = std::min(nearest(sizes[i] * units), (std::int64_t{1} << 50) - 1);
+      of_row[i] = std::min(common::nearest(sizes[i] * units), (std::int64_t{1} << 50) - 1);
     }
     const double wanted = options_.subsample * static_cast<double>(learned_total_.n_rows);
     const double certain = certain_size(of_row, wanted, exchange_);
@@ -468,19 +478,20 @@ class Boosting {
 
   struct Worker {
     std::unique_ptr<RoundBuilder> builder;
-    std::vector<NodeIndex> leaf_of;
+    std::vector<common::NodeIndex> leaf_of;
     int n_threads = 1;
   };
 
-  CompactTree grow_tree(Worker& worker, std::size_t round, std::size_t k, Watch& watch) {
+  ensemble::CompactTree grow_tree(Worker& worker, std::size_t round, std::size_t k,
+                                  common::Watch& watch) {
     const std::vector<Row>* const learned = draws() ? &drawn_ : rows_;
     RowWeights row_weights = row_weights_;
     if (samples_by_gradient()) row_weights = {drawn_weights_.data(), false};
     const Row* const rows = learned == nullptr ? nullptr : learned->data();
     const std::size_t n = learned == nullptr ? n_rows_ : learned->size();
-    const Derivatives of = in_blocks_ ? derivatives() : derivatives().from(k * n_rows_);
+    const loss::Derivatives of = in_blocks_ ? derivatives() : derivatives().from(k * n_rows_);
     worker.builder->grow(round * n_trees_ + k, rows, n, of, row_weights, constant_hessian_, watch);
-    Tree& tree = worker.builder->tree();
+    tree::Tree& tree = worker.builder->tree();
     double* const scores = scores_ + k * n_rows_;
     std::uint64_t n_all = company_.n_rows;
     if (draws()) n_all = exchange_ == nullptr ? n : static_cast<std::uint64_t>(tree.n_rows[0]);
@@ -495,12 +506,13 @@ class Boosting {
       follow(worker, *validation_.matrix, validation_.rows,
              validation_.scores + k * validation_.matrix->n_rows());
     }
-    return compact(tree, forest_.shape, forest_.n_categories);
+    return ensemble::compact(tree, forest_.shape, forest_.n_categories);
   }
 
-  void refit(Worker& worker, const Loss& loss, const RowWeights& of_rows, const double* scores) {
+  void refit(Worker& worker, const loss::Loss& loss, const RowWeights& of_rows,
+             const double* scores) {
     const double* const row_weights = of_rows.values;
-    Tree& tree = worker.builder->tree();
+    tree::Tree& tree = worker.builder->tree();
     const std::vector<LeafRows>& leaves = worker.builder->leaves();
     const double work = 10.0 * static_cast<double>(n_learned_);
     const int threads = worthwhile_threads(work, worker.n_threads, true);
@@ -508,10 +520,10 @@ class Boosting {
     if (samples_by_gradient()) {
       heaviest = 0;
       for (const Row row : drawn_) heaviest = std::max(heaviest, row_weights[row]);
-      find_max(exchange_, &heaviest, 1);
+      common::find_max(exchange_, &heaviest, 1);
     }
     if (of_rows.repeats) heaviest = 1;
-    const double units = of_rows.repeats ? 1.0 : units_in_one(heaviest, company_.n_rows);
+    const double units = of_rows.repeats ? 1.0 : common::units_in_one(heaviest, company_.n_rows);
     std::vector<LeafResiduals> of(leaves.size());
     parallel_for(leaves.size(), threads, [&](std::size_t i, int) {
       const LeafRows& leaf = leaves[i];
@@ -522,7 +534,7 @@ class Boosting {
         const std::size_t row = leaf.rows == nullptr ? j : leaf.rows[j];
         of[i].residuals[j] = targets_[row] - scores[row] + 0.0;  // −0 becomes 0
         if (row_weights != nullptr) {
-          of[i].weights[j] = std::max<std::int64_t>(1, nearest(row_weights[row] * units));
+          of[i].weights[j] = std::max<std::int64_t>(1, common::nearest(row_weights[row] * units));
         }
       }
     });
@@ -536,7 +548,7 @@ class Boosting {
   }
 
   void update(Worker& worker, double* scores) {
-    const Tree& tree = worker.builder->tree();
+    const tree::Tree& tree = worker.builder->tree();
     struct Piece {
       const LeafRows* leaf;
       std::size_t begin;
@@ -545,8 +557,8 @@ class Boosting {
     std::vector<Piece> pieces;
     for (const LeafRows& leaf : worker.builder->leaves()) {
       const std::size_t n = leaf.end - leaf.begin;
-      for (std::size_t at = 0; at < n; at += row_block) {
-        pieces.push_back({&leaf, at, std::min(n, at + row_block)});
+      for (std::size_t at = 0; at < n; at += loss::row_block) {
+        pieces.push_back({&leaf, at, std::min(n, at + loss::row_block)});
       }
     }
     const double work = 1.5 * static_cast<double>(n_learned_);
@@ -566,9 +578,9 @@ class Boosting {
   }
 
   // Adds the tree's values to the scores of rows that it did not learn from.
-  void follow(Worker& worker, const RowMatrix& matrix, const std::vector<Row>& rows,
+  void follow(Worker& worker, const table::RowMatrix& matrix, const std::vector<Row>& rows,
               double* scores) {
-    const Tree& tree = worker.builder->tree();
+    const tree::Tree& tree = worker.builder->tree();
     worker.leaf_of.resize(rows.size());
     worker.builder->find_leaves(matrix, rows.data(), rows.size(), worker.leaf_of.data());
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -582,7 +594,9 @@ class Boosting {
   // Over the given rows, all if null.
   double mean_loss(const ScoredRows& data, const std::vector<Row>* rows,
                    const std::vector<std::uint32_t>& groups, Total& total) {
-    if (options_.loss.kind == LossKind::ranking) return mean_rank_loss(data, rows, groups, total);
+    if (options_.loss.kind == loss::LossKind::ranking) {
+      return mean_rank_loss(data, rows, groups, total);
+    }
     if (rows != nullptr && rows->size() < data.n_rows) return mean_loss_of(data, *rows, total);
     return mean_of(total, [&](double units) { return sum_losses(data, units); });
   }
@@ -595,7 +609,7 @@ class Boosting {
         losses.size(),
         worthwhile_threads(50.0 * static_cast<double>(data.n_rows), options_.n_threads, true),
         [&](std::size_t g, int) {
-          losses[g] = rank_loss(options_.ranking, data.whole(), groups[g], groups[g + 1]);
+          losses[g] = loss::rank_loss(options_.ranking, data.whole(), groups[g], groups[g + 1]);
         });
     const auto is_meant = [&](std::size_t g) {
       return !std::isnan(losses[g]) &&
@@ -607,9 +621,9 @@ class Boosting {
     if (n == 0) return 0;
     Total of_groups{static_cast<std::uint64_t>(n), static_cast<double>(n), total.bound};
     const double mean = mean_of(of_groups, [&](double units) {
-      LossSum sum;
+      loss::LossSum sum;
       for (std::size_t g = 0; g < losses.size(); ++g) {
-        if (is_meant(g)) sum.add({nearest(losses[g] * units), std::abs(losses[g])});
+        if (is_meant(g)) sum.add({common::nearest(losses[g] * units), std::abs(losses[g])});
       }
       return sum;
     });
@@ -636,8 +650,8 @@ class Boosting {
         }
       }
       const double* const given = data.weights == nullptr ? nullptr : weights.data();
-      const LossData some{targets.data(), given, scores.data(), n};
-      return loss_sum(options_.loss, some, 0, n, units);
+      const loss::LossData some{targets.data(), given, scores.data(), n};
+      return loss::loss_sum(options_.loss, some, 0, n, units);
     };
     return mean_of(total, [&](double units) {
       return sum_blocks(rows.size(), [&](std::size_t begin, std::size_t end) {
@@ -646,15 +660,15 @@ class Boosting {
     });
   }
 
-  const RowMatrix& matrix_;
+  const table::RowMatrix& matrix_;
   const std::vector<Row>* rows_;  // null: all
-  LossTargets targets_;
+  loss::LossTargets targets_;
   const double* weights_;
   double* scores_;
   Validation& validation_;
   const BoostOptions& options_;
-  Exchange* exchange_;
-  Forest& forest_;
+  common::Exchange* exchange_;
+  ensemble::Forest& forest_;
   std::size_t n_side_by_side_ = 0;  // trees of a round that threads grow one each
   std::vector<Worker> workers_;     // for these
   Worker together_;                 // for the others, with all threads
@@ -669,8 +683,8 @@ class Boosting {
   RowWeights row_weights_;
   double heaviest_ = 0;  // weight of a row, of all workers
   bool constant_hessian_ = false;
-  bool in_blocks_ = false;         // the derivatives
-  LargeArray<float> derivatives_;  // first ones, then second ones
+  bool in_blocks_ = false;                 // the derivatives
+  common::LargeArray<float> derivatives_;  // first ones, then second ones
   std::vector<Row> drawn_;
   std::vector<Row> left_out_;
   std::vector<double> drawn_weights_;  // of rows drawn by their gradients
@@ -678,21 +692,22 @@ class Boosting {
 
 }  // namespace
 
-void boost(const RowMatrix& matrix, const std::vector<Row>* rows, const LossTargets& targets,
-           const double* weights, double* scores, Validation& validation,
-           const BoostOptions& options, Forest& forest, BoostHistory& history, Watch& watch) {
+void boost(const table::RowMatrix& matrix, const std::vector<Row>* rows,
+           const loss::LossTargets& targets, const double* weights, double* scores,
+           Validation& validation, const BoostOptions& options, ensemble::Forest& forest,
+           BoostHistory& history, common::Watch& watch) {
   Boosting boosting(matrix, rows, targets, weights, scores, validation, options, forest);
   if (options.n_rounds == 0) boosting.note(history, true);
   boosting.run(history, watch);
 }
 
-void append_mean(const std::vector<const Forest*>& forests, std::size_t n_rounds,
-                 std::size_t n_scores, Forest& out) {
+void append_mean(const std::vector<const ensemble::Forest*>& forests, std::size_t n_rounds,
+                 std::size_t n_scores, ensemble::Forest& out) {
   const auto share = 1.0 / static_cast<double>(forests.size());
   for (std::size_t round = 0; round < n_rounds; ++round) {
-    for (const Forest* const forest : forests) {
+    for (const ensemble::Forest* const forest : forests) {
       for (std::size_t k = 0; k < n_scores; ++k) {
-        CompactTree tree = forest->trees[round * n_scores + k];
+        ensemble::CompactTree tree = forest->trees[round * n_scores + k];
         for (double& value : tree.values.edit()) value *= share;
         for (double& value : tree.inner_value.edit()) value *= share;
         out.trees.push_back(std::move(tree));
@@ -701,4 +716,4 @@ void append_mean(const std::vector<const Forest*>& forests, std::size_t n_rounds
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::boosting

@@ -4,7 +4,10 @@
 
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::boosting {
+
+using common::parallel_for;
+using common::worthwhile_threads;
 
 const std::uint8_t* ColumnCopies::codes(std::uint32_t feature, std::size_t n_rows, int n_threads) {
   ++turn_;
@@ -15,13 +18,13 @@ const std::uint8_t* ColumnCopies::codes(std::uint32_t feature, std::size_t n_row
   }
   const std::size_t n = matrix_.n_rows();
   if (most_ == 0 || 2 * n_rows < n) return nullptr;
-  if (copies_.size() < most_) copies_.push_back({feature, 0, LargeArray<std::uint8_t>(n)});
+  if (copies_.size() < most_) copies_.push_back({feature, 0, common::LargeArray<std::uint8_t>(n)});
   Copy& oldest = *std::min_element(copies_.begin(), copies_.end(),
                                    [](const Copy& a, const Copy& b) { return a.used < b.used; });
   oldest.feature = feature;
   oldest.used = turn_;
   constexpr std::size_t block = 16'384;
-  const BinCodes from = matrix_.column_codes(feature);
+  const table::BinCodes from = matrix_.column_codes(feature);
   std::uint8_t* const out = oldest.codes.data();
   parallel_for((n + block - 1) / block,
                worthwhile_threads(2.0 * static_cast<double>(n), n_threads, true),
@@ -32,4 +35,4 @@ const std::uint8_t* ColumnCopies::codes(std::uint32_t feature, std::size_t n_row
   return out;
 }
 
-}  // namespace spinney
+}  // namespace spinney::boosting

@@ -9,11 +9,11 @@
 #include "spinney/common/large_array.h"
 #include "spinney/table/binned_matrix.h"
 
-namespace spinney {
+namespace spinney::boosting {
 
 class ColumnCopies {
  public:
-  explicit ColumnCopies(const BinnedMatrix& matrix) : matrix_(matrix) {}
+  explicit ColumnCopies(const table::BinnedMatrix& matrix) : matrix_(matrix) {}
 
   // How many columns may be kept, a byte a row each.
   void allow(std::size_t most) { most_ = most; }
@@ -26,13 +26,13 @@ class ColumnCopies {
   struct Copy {
     std::uint32_t feature;
     std::uint64_t used;  // at this turn
-    LargeArray<std::uint8_t> codes;
+    common::LargeArray<std::uint8_t> codes;
   };
 
-  const BinnedMatrix& matrix_;
+  const table::BinnedMatrix& matrix_;
   std::size_t most_ = 0;
   std::uint64_t turn_ = 0;
   std::vector<Copy> copies_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::boosting

@@ -5,19 +5,23 @@
 
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::boosting {
+
+using common::parallel_for;
+using common::worthwhile_threads;
+
 namespace {
 
 constexpr std::size_t most_codes = 256;
 using CodeSums = std::array<PackedSum, most_codes>;
 
 // Sums of a node by the codes of a column, bundled or not.
-const PackedSum* sums_of(const BinnedMatrix& matrix, std::uint32_t feature, const NodeToSplit& node,
-                         CodeSums& own) {
-  const BinnedColumn& column = matrix.column(feature);
+const PackedSum* sums_of(const table::BinnedMatrix& matrix, std::uint32_t feature,
+                         const NodeToSplit& node, CodeSums& own) {
+  const table::BinnedColumn& column = matrix.column(feature);
   if (node.histogram == nullptr) {
     std::fill_n(own.begin(), column.n_codes(), PackedSum{0});
-    const BinCodes codes = matrix.column_codes(feature);
+    const table::BinCodes codes = matrix.column_codes(feature);
     for (std::size_t i = 0; i < node.n_rows; ++i) {
       const std::size_t row = node.rows == nullptr ? i : node.rows[i];
       own[codes[row]] += node.sums.packed[node.sums.by_row ? row : i];
@@ -75,7 +79,7 @@ double plain_score(const Sums& sums, double l2) {
 
 class CommonSearch {
  public:
-  CommonSearch(const BinnedMatrix& matrix, std::span<const NodeToSplit> nodes,
+  CommonSearch(const table::BinnedMatrix& matrix, std::span<const NodeToSplit> nodes,
                const NodeToSplit* counts, const SplitRules& rules)
       : matrix_(matrix), nodes_(nodes), counts_(counts), rules_(rules) {
     for (const NodeToSplit& node : nodes) {
@@ -84,7 +88,7 @@ class CommonSearch {
   }
 
   BinSplit search(std::uint32_t feature) const {
-    const BinnedColumn& column = matrix_.column(feature);
+    const table::BinnedColumn& column = matrix_.column(feature);
     BinSplit best;
     best.gain = 0;
     best.feature = feature;
@@ -125,7 +129,7 @@ class CommonSearch {
   }
 
   void search_numbers(std::uint32_t feature, BinSplit& best) const {
-    const BinnedColumn& column = matrix_.column(feature);
+    const table::BinnedColumn& column = matrix_.column(feature);
     const std::int8_t sign = rules_.monotonic.empty() ? std::int8_t{0} : rules_.monotonic[feature];
     const std::uint32_t n_cuts = column.has_missing ? column.n_bins : column.n_bins - 1;
     if (n_cuts == 0) return;
@@ -161,7 +165,7 @@ class CommonSearch {
   // One order of the categories, by the sums of some nodes.
   void search_categories(std::uint32_t feature, std::span<const NodeToSplit> by,
                          BinSplit& best) const {
-    const BinnedColumn& column = matrix_.column(feature);
+    const table::BinnedColumn& column = matrix_.column(feature);
     const std::uint32_t n_codes = column.n_codes();
     std::array<Sums, most_codes> together{};
     std::array<bool, most_codes> occurs{};
@@ -228,7 +232,7 @@ class CommonSearch {
     best.missing_left = column.has_missing && best.goes_left(column.missing_code(), 256);
   }
 
-  const BinnedMatrix& matrix_;
+  const table::BinnedMatrix& matrix_;
   std::span<const NodeToSplit> nodes_;
   const NodeToSplit* counts_;  // null: nodes are not outputs of the same rows
   const SplitRules& rules_;
@@ -261,8 +265,9 @@ double gain_of(const NodeToSplit& node, PackedSum left, std::int8_t sign, double
   return objective(a, l2) + objective(b, l2) - objective(unpack(node.total, scale), rules.l2);
 }
 
-PackedSum left_sum(const BinnedMatrix& matrix, const NodeToSplit& node, const BinSplit& split) {
-  const BinnedColumn& column = matrix.column(split.feature);
+PackedSum left_sum(const table::BinnedMatrix& matrix, const NodeToSplit& node,
+                   const BinSplit& split) {
+  const table::BinnedColumn& column = matrix.column(split.feature);
   CodeSums own;
   const PackedSum* const sums = sums_of(matrix, split.feature, node, own);
   PackedSum left = 0;
@@ -272,7 +277,7 @@ PackedSum left_sum(const BinnedMatrix& matrix, const NodeToSplit& node, const Bi
   return left;
 }
 
-BinSplit find_common_split(const BinnedMatrix& matrix, std::span<const NodeToSplit> nodes,
+BinSplit find_common_split(const table::BinnedMatrix& matrix, std::span<const NodeToSplit> nodes,
                            const NodeToSplit* counts, const SplitRules& rules, int n_threads) {
   const std::size_t n_features = matrix.n_features();
   const std::uint8_t* const allowed = nodes[0].allowed;
@@ -299,4 +304,4 @@ BinSplit find_common_split(const BinnedMatrix& matrix, std::span<const NodeToSpl
   return found;
 }
 
-}  // namespace spinney
+}  // namespace spinney::boosting

@@ -9,7 +9,12 @@
 #include "spinney/common/parallel.h"
 #include "spinney/table/cut_search.h"
 
-namespace spinney {
+namespace spinney::boosting {
+
+using common::parallel_for;
+using common::Row;
+using common::worthwhile_threads;
+
 namespace {
 
 Sums add(const Sums& a, const Sums& b) { return {a.gradient + b.gradient, a.hessian + b.hessian}; }
@@ -20,10 +25,11 @@ Sums without(const Sums& a, const Sums& b) {
 
 }  // namespace
 
-ExactBuilder::ExactBuilder(const ExactMatrix& matrix, TreeRules rules, int n_threads)
+ExactBuilder::ExactBuilder(const table::ExactMatrix& matrix, TreeRules rules, int n_threads)
     : RoundBuilder(std::move(rules)), matrix_(matrix), n_threads_(n_threads) {
   if (rules_.growth == Growth::oblivious) {
-    throw InputError("growth='oblivious' needs bins: expected max_bins up to 255, got None");
+    throw common::InputError(
+        "growth='oblivious' needs bins: expected max_bins up to 255, got None");
   }
   goes_left_.resize(matrix.n_rows());
 }
@@ -34,7 +40,7 @@ void ExactBuilder::add_row(Row row, Part& to) const {
   const double factor = weights_.repeats ? 1.0 : weight;
   const Sums one{factor * static_cast<double>(of_.first[row]),
                  factor * static_cast<double>(of_.second[row])};
-  const std::int64_t times = weights_.repeats ? nearest(weight) : 1;
+  const std::int64_t times = weights_.repeats ? common::nearest(weight) : 1;
   for (std::int64_t i = 0; i < times; ++i) to.sums = add(to.sums, one);
   to.n_rows += count_of(row);
 }
@@ -75,7 +81,7 @@ void ExactBuilder::offer(const Node& node, const Part& left, std::int8_t sign, d
 }
 
 ExactBuilder::Split ExactBuilder::search_numbers(const Node& node, std::uint32_t feature) const {
-  const ExactColumn& column = matrix_.column(feature);
+  const table::ExactColumn& column = matrix_.column(feature);
   const Row* const order = order_[feature].data() + node.begin;
   const std::size_t n = node.end - node.begin;
   const std::int8_t sign =
@@ -102,7 +108,7 @@ ExactBuilder::Split ExactBuilder::search_numbers(const Node& node, std::uint32_t
       if (!better) continue;
       // With all values on the left, missing ones are parted from them.
       best.threshold = last ? std::numeric_limits<double>::infinity()
-                            : between(value, column.values[order[i + 1]]);
+                            : table::between(value, column.values[order[i + 1]]);
       best.missing_left = direction == 1;
     }
   }
@@ -111,7 +117,7 @@ ExactBuilder::Split ExactBuilder::search_numbers(const Node& node, std::uint32_t
 }
 
 ExactBuilder::Split ExactBuilder::search_categories(const Node& node, std::uint32_t feature) const {
-  const ExactColumn& column = matrix_.column(feature);
+  const table::ExactColumn& column = matrix_.column(feature);
   const auto n_categories = static_cast<std::size_t>(column.n_categories);
   std::vector<Part> sums(n_categories + 1);  // the last is what is missing
   for (std::size_t i = node.begin; i < node.end; ++i) {
@@ -185,7 +191,7 @@ void ExactBuilder::part(std::size_t which) {
   Node parent = std::move(nodes_[which]);
   const Split& split = parent.split;
   const auto at = static_cast<std::size_t>(parent.index);
-  const ExactColumn& column = matrix_.column(split.feature);
+  const table::ExactColumn& column = matrix_.column(split.feature);
   tree_.feature[at] = static_cast<std::int32_t>(split.feature);
   tree_.missing_left[at] = split.missing_left ? 1 : 0;
   if (column.source >= 0) {
@@ -253,7 +259,8 @@ void ExactBuilder::part(std::size_t which) {
 }
 
 void ExactBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows,
-                        const Derivatives& of, const RowWeights& weights, bool, Watch& watch) {
+                        const loss::Derivatives& of, const RowWeights& weights, bool,
+                        common::Watch& watch) {
   number_ = number;
   of_ = of;
   weights_ = weights;
@@ -308,19 +315,19 @@ void ExactBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_row
   }
 }
 
-void ExactBuilder::find_leaves(const RowMatrix& other, const Row* rows, std::size_t n,
-                               NodeIndex* out) const {
-  const auto& matrix = static_cast<const ExactMatrix&>(other);
+void ExactBuilder::find_leaves(const table::RowMatrix& other, const Row* rows, std::size_t n,
+                               common::NodeIndex* out) const {
+  const auto& matrix = static_cast<const table::ExactMatrix&>(other);
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t row = rows == nullptr ? i : rows[i];
     std::size_t at = 0;
-    while (tree_.left[at] != no_child) {
+    while (tree_.left[at] != tree::no_child) {
       const Split& split = questions_[at];
       const bool left = goes_left(split, matrix.column(split.feature).values[row]);
       at = static_cast<std::size_t>(left ? tree_.left[at] : tree_.right[at]);
     }
-    out[i] = static_cast<NodeIndex>(at);
+    out[i] = static_cast<common::NodeIndex>(at);
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::boosting

@@ -8,16 +8,17 @@
 #include "spinney/boosting/round_builder.h"
 #include "spinney/table/exact_matrix.h"
 
-namespace spinney {
+namespace spinney::boosting {
 
 class ExactBuilder : public RoundBuilder {
  public:
-  ExactBuilder(const ExactMatrix& matrix, TreeRules rules, int n_threads);
+  ExactBuilder(const table::ExactMatrix& matrix, TreeRules rules, int n_threads);
 
-  void grow(std::uint64_t number, const Row* rows, std::size_t n_rows, const Derivatives& of,
-            const RowWeights& weights, bool constant_hessian, Watch& watch) override;
-  void find_leaves(const RowMatrix& matrix, const Row* rows, std::size_t n,
-                   NodeIndex* out) const override;
+  void grow(std::uint64_t number, const common::Row* rows, std::size_t n_rows,
+            const loss::Derivatives& of, const RowWeights& weights, bool constant_hessian,
+            common::Watch& watch) override;
+  void find_leaves(const table::RowMatrix& matrix, const common::Row* rows, std::size_t n,
+                   common::NodeIndex* out) const override;
 
  private:
   struct Split {
@@ -34,7 +35,7 @@ class ExactBuilder : public RoundBuilder {
     std::size_t begin = 0;
     std::size_t end = 0;
     std::size_t depth = 0;
-    NodeIndex index = 0;
+    common::NodeIndex index = 0;
     std::uint64_t name = 1;
     Sums total;
     double n_rows = 0;  // whole weights count as repeated rows
@@ -47,8 +48,8 @@ class ExactBuilder : public RoundBuilder {
     double n_rows = 0;
   };
 
-  void add_row(Row row, Part& to) const;
-  double count_of(Row row) const;  // as Part::n_rows
+  void add_row(common::Row row, Part& to) const;
+  double count_of(common::Row row) const;  // as Part::n_rows
   void search(Node& node);
   Split search_numbers(const Node& node, std::uint32_t feature) const;
   Split search_categories(const Node& node, std::uint32_t feature) const;
@@ -59,14 +60,14 @@ class ExactBuilder : public RoundBuilder {
   void part(std::size_t which);
   bool may_split(const Node& node) const;
 
-  const ExactMatrix& matrix_;
+  const table::ExactMatrix& matrix_;
   int n_threads_;
-  Derivatives of_;
-  std::vector<Row> rows_;                // by node
-  std::vector<std::vector<Row>> order_;  // of each column of numbers, by node and value
-  std::vector<std::uint8_t> goes_left_;  // [row]
+  loss::Derivatives of_;
+  std::vector<common::Row> rows_;                // by node
+  std::vector<std::vector<common::Row>> order_;  // of each column of numbers, by node and value
+  std::vector<std::uint8_t> goes_left_;          // [row]
   std::vector<Node> nodes_;
   std::vector<Split> questions_;  // by tree node
 };
 
-}  // namespace spinney
+}  // namespace spinney::boosting

@@ -10,7 +10,13 @@
 #include "spinney/common/fixed_point.h"
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::boosting {
+
+using common::nearest;
+using common::parallel_for;
+using common::Row;
+using common::worthwhile_threads;
+
 namespace {
 
 // The largest of each row's parts, with weights.
@@ -149,8 +155,8 @@ struct Chunk {
   const Row* rows;  // null: 0 … n-1
   const PackedSum* packed;
   std::size_t n;
-  bool asks;                               // for the cache lines of rows to come
-  std::size_t start[max_group_width + 1];  // where the sums of each slot begin, and the end
+  bool asks;                                      // for the cache lines of rows to come
+  std::size_t start[table::max_group_width + 1];  // where the sums of each slot begin, and the end
 };
 
 template <class Add>
@@ -214,11 +220,11 @@ constexpr auto add_rows_of(std::index_sequence<widths...>) {
   return std::array<AddRows, sizeof...(widths)>{add_rows<widths + 1>...};
 }
 
-constexpr auto add_rows_by_width = add_rows_of(std::make_index_sequence<max_group_width>());
+constexpr auto add_rows_by_width = add_rows_of(std::make_index_sequence<table::max_group_width>());
 
 // Derivatives that are packed together, and where to.
 struct PackBlock {
-  Derivatives of;
+  loss::Derivatives of;
   const double* weights;  // null: all are 1
   std::size_t n;
   PackedSum* out;
@@ -254,10 +260,10 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t 
     largest[1] = std::max(largest[1], of_block.hessian);
     largest[2] = std::max(largest[2], of_block.of_one);
   }
-  find_max(company.exchange, largest, 3);
+  common::find_max(company.exchange, largest, 3);
   const std::uint64_t at_most = std::max<std::uint64_t>(n_repeated, company.n_rows);
-  const double gradient_in_one = units_in_one(largest[0], at_most);
-  const double hessian_in_one = units_in_one(largest[1], at_most);
+  const double gradient_in_one = common::units_in_one(largest[0], at_most);
+  const double hessian_in_one = common::units_in_one(largest[1], at_most);
   std::vector<UnitSums> sums_of(n_blocks);
   parallel_for(n_blocks, threads, [&](std::size_t i, int) {
     const PackBlock block = block_of(i);
@@ -271,7 +277,7 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t 
     sums[0] += of_block.gradient;
     sums[1] += of_block.hessian;
   }
-  add_up(company.exchange, sums, 4);
+  common::add_up(company.exchange, sums, 4);
   PackedScale scale;
   scale.n_rows = static_cast<std::uint64_t>(sums[2]);
   scale.largest_gradient = largest[0];
@@ -293,7 +299,7 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t 
   parallel_for(n_blocks, threads, [&](std::size_t i, int) {
     const PackBlock block = block_of(i);
     const bool in_place = static_cast<const void*>(block.of.first) == block.out;
-    std::array<PackedSum, row_block> aside;
+    std::array<PackedSum, loss::row_block> aside;
     const auto pack_block = weights.repeats ? pack_repeated : pack;
     pack_block(block.of.first, block.of.second, block.weights, block.n, gradient_scale,
                hessian_scale, in_place ? aside.data() : block.out);
@@ -308,15 +314,15 @@ int packing_threads(std::size_t n, int n_threads) {
 
 }  // namespace
 
-PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, const Row* rows,
+PackedScale pack_gradients(const loss::Derivatives& of, const RowWeights& weights, const Row* rows,
                            std::size_t n, bool counts, int n_threads, const Company& company,
                            PackedSum* out) {
-  const std::size_t n_blocks = (n + row_block - 1) / row_block;
+  const std::size_t n_blocks = (n + loss::row_block - 1) / loss::row_block;
   const int threads = packing_threads(n, n_threads);
   std::vector<float> first;  // those of the rows, side by side
   std::vector<float> second;
   std::vector<double> own_weights;
-  Derivatives chosen = of;
+  loss::Derivatives chosen = of;
   const double* of_rows = weights.values;
   if (rows != nullptr) {
     first.resize(n);
@@ -324,8 +330,8 @@ PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, con
     chosen = {first.data(), second.data()};
     if (of_rows != nullptr) own_weights.resize(n);
     parallel_for(n_blocks, threads, [&](std::size_t block, int) {
-      const std::size_t end = std::min(n, (block + 1) * row_block);
-      for (std::size_t i = block * row_block; i < end; ++i) {
+      const std::size_t end = std::min(n, (block + 1) * loss::row_block);
+      for (std::size_t i = block * loss::row_block; i < end; ++i) {
         first[i] = of.first[rows[i]];
         second[i] = of.second[rows[i]];
         if (weights.values != nullptr) own_weights[i] = weights.values[rows[i]];
@@ -334,24 +340,24 @@ PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, con
     if (of_rows != nullptr) of_rows = own_weights.data();
   }
   const auto block_of = [&](std::size_t block) {
-    const std::size_t begin = block * row_block;
+    const std::size_t begin = block * loss::row_block;
     return PackBlock{chosen.from(begin), of_rows == nullptr ? nullptr : of_rows + begin,
-                     std::min(row_block, n - begin), out + begin};
+                     std::min(loss::row_block, n - begin), out + begin};
   };
   return pack_blocks(n_blocks, n, count_repeated(weights, rows, n), weights, counts, threads,
                      company, block_of);
 }
 
-PackedScale pack_at_rows(const Derivatives& of, const RowWeights& weights, const Row* rows,
+PackedScale pack_at_rows(const loss::Derivatives& of, const RowWeights& weights, const Row* rows,
                          std::size_t n, std::size_t n_places, bool counts, int n_threads,
                          const Company& company, PackedSum* out) {
-  const std::size_t n_blocks = (n_places + row_block - 1) / row_block;
+  const std::size_t n_blocks = (n_places + loss::row_block - 1) / loss::row_block;
   const int threads = packing_threads(n_places, n_threads);
   if (n < n_places) {
     parallel_for(n_blocks, threads, [&](std::size_t block, int) {
-      const std::size_t begin = block * row_block;
-      const std::size_t end = std::min(n_places, begin + row_block);
-      const Derivatives here = of.from(begin);
+      const std::size_t begin = block * loss::row_block;
+      const std::size_t end = std::min(n_places, begin + loss::row_block);
+      const loss::Derivatives here = of.from(begin);
       const Row* next = std::lower_bound(rows, rows + n, static_cast<Row>(begin));
       for (std::size_t row = begin; row < end; ++row) {
         if (next != rows + n && *next == row) {
@@ -363,9 +369,9 @@ PackedScale pack_at_rows(const Derivatives& of, const RowWeights& weights, const
     });
   }
   const auto block_of = [&](std::size_t block) {
-    const std::size_t begin = block * row_block;
+    const std::size_t begin = block * loss::row_block;
     return PackBlock{of.from(begin), weights.values == nullptr ? nullptr : weights.values + begin,
-                     std::min(row_block, n_places - begin), out + begin};
+                     std::min(loss::row_block, n_places - begin), out + begin};
   };
   return pack_blocks(n_blocks, n, count_repeated(weights, rows, n), weights, counts, threads,
                      company, block_of);
@@ -402,11 +408,11 @@ void HistogramBuilder::build(const Row* rows, const RowSums& sums, std::size_t n
     }
     const std::uint8_t* const codes =
         matrix_.row_codes() + (rows == nullptr ? begin * chunk.stride : 0);
-    for (const SlotGroup& group : matrix_.groups()) {
+    for (const table::SlotGroup& group : matrix_.groups()) {
       chunk.codes = codes + group.first;
       chunk.asks = group.first == 0;
       for (std::uint32_t j = 0; j < group.width; ++j) {
-        const CodeSlot& slot = matrix_.slot(group.first + j);
+        const table::CodeSlot& slot = matrix_.slot(group.first + j);
         chunk.start[j] = slot.start;
         chunk.start[j + 1] = slot.start + slot.n_codes;
       }
@@ -420,4 +426,4 @@ void HistogramBuilder::build(const Row* rows, const RowSums& sums, std::size_t n
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::boosting

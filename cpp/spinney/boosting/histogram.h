@@ -15,7 +15,7 @@
 #include "spinney/loss/loss.h"
 #include "spinney/table/binned_matrix.h"
 
-namespace spinney {
+namespace spinney::boosting {
 
 using PackedSum = std::int64_t;
 
@@ -43,7 +43,7 @@ struct PackedScale {
 
 // The other workers that have rows, if there are any.
 struct Company {
-  Exchange* exchange = nullptr;
+  common::Exchange* exchange = nullptr;
   std::uint64_t n_rows = 0;  // of all workers together, or more; repeated ones where they count so
 };
 
@@ -60,15 +60,15 @@ struct RowWeights {
 // Packs the derivatives of rows[0 … n) (of all rows if `rows` is null) into out[0 … n). If
 // `counts`, all second derivatives are 1, and sums of them are numbers of rows. The scale is that
 // of the rows of all workers.
-PackedScale pack_gradients(const Derivatives& of, const RowWeights& weights, const Row* rows,
-                           std::size_t n, bool counts, int n_threads, const Company& company,
-                           PackedSum* out);
+PackedScale pack_gradients(const loss::Derivatives& of, const RowWeights& weights,
+                           const common::Row* rows, std::size_t n, bool counts, int n_threads,
+                           const Company& company, PackedSum* out);
 
 // The same for rows whose sums are to lie at their places among n_places; those of other rows are
 // zero, and so are their derivatives afterwards. Derivatives in blocks may lie there themselves.
-PackedScale pack_at_rows(const Derivatives& of, const RowWeights& weights, const Row* rows,
-                         std::size_t n, std::size_t n_places, bool counts, int n_threads,
-                         const Company& company, PackedSum* out);
+PackedScale pack_at_rows(const loss::Derivatives& of, const RowWeights& weights,
+                         const common::Row* rows, std::size_t n, std::size_t n_places, bool counts,
+                         int n_threads, const Company& company, PackedSum* out);
 
 // Packed derivatives of a list of rows: one after the other, or each at the place of its row.
 struct RowSums {
@@ -79,18 +79,18 @@ struct RowSums {
 // Adds up packed derivatives per code.
 class HistogramBuilder {
  public:
-  HistogramBuilder(const BinnedMatrix& matrix, int n_threads)
+  HistogramBuilder(const table::BinnedMatrix& matrix, int n_threads)
       : matrix_(matrix),
         n_threads_(n_threads),
         of_worker_(static_cast<std::size_t>(std::max(1, n_threads) - 1)) {}
 
   // Of n rows, null if they are 0 … n-1. out has matrix.n_codes() places.
-  void build(const Row* rows, const RowSums& sums, std::size_t n, PackedSum* out);
+  void build(const common::Row* rows, const RowSums& sums, std::size_t n, PackedSum* out);
 
  private:
-  const BinnedMatrix& matrix_;
+  const table::BinnedMatrix& matrix_;
   int n_threads_;
   std::vector<std::vector<PackedSum>> of_worker_;  // of all but the first
 };
 
-}  // namespace spinney
+}  // namespace spinney::boosting

@@ -6,7 +6,10 @@
 
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::boosting {
+
+using common::parallel_for;
+
 namespace {
 
 // Keys of floats that ascend with them.
@@ -32,7 +35,7 @@ std::int64_t total_weight(const LeafResiduals& leaf) {
 
 // The same as weighted_quantile of the leaves' rows together.
 std::vector<double> select(const std::vector<LeafResiduals>& leaves, double level,
-                           Exchange& exchange) {
+                           common::Exchange& exchange) {
   struct Found {
     std::uint64_t key = 0;  // its bits so far
     std::int64_t below = 0;
@@ -93,30 +96,30 @@ std::vector<double> select(const std::vector<LeafResiduals>& leaves, double leve
 
 }  // namespace
 
-std::vector<double> refit_leaves(const Loss& loss, std::vector<LeafResiduals>& leaves,
+std::vector<double> refit_leaves(const loss::Loss& loss, std::vector<LeafResiduals>& leaves,
                                  double heaviest, bool repeats, const Company& company,
                                  int n_threads) {
   std::vector<double> values(leaves.size());
   if (company.exchange == nullptr) {
     parallel_for(leaves.size(), n_threads, [&](std::size_t l, int) {
       if (!leaves[l].residuals.empty()) {
-        values[l] = refit(loss, leaves[l].residuals, leaves[l].weights);
+        values[l] = loss::refit(loss, leaves[l].residuals, leaves[l].weights);
       }
     });
   } else {
-    const double level = loss.kind == LossKind::quantile ? loss.parameter : 0.5;
+    const double level = loss.kind == loss::LossKind::quantile ? loss.parameter : 0.5;
     values = select(leaves, level, *company.exchange);
   }
-  if (loss.kind != LossKind::huber) return values;
+  if (loss.kind != loss::LossKind::huber) return values;
   // From the median one step of the mean of what is left of it (Friedman 2001).
-  const double units = units_of_huber(loss, heaviest, company.n_rows);
+  const double units = loss::units_of_huber(loss, heaviest, company.n_rows);
   std::vector<std::int64_t> sums(2 * leaves.size());
   for (std::size_t l = 0; l < leaves.size(); ++l) {
     sums[2 * l] =
-        huber_units(loss, leaves[l].residuals, leaves[l].weights, repeats, values[l], units);
+        loss::huber_units(loss, leaves[l].residuals, leaves[l].weights, repeats, values[l], units);
     sums[2 * l + 1] = total_weight(leaves[l]);
   }
-  add_up(company.exchange, sums.data(), sums.size());
+  common::add_up(company.exchange, sums.data(), sums.size());
   for (std::size_t l = 0; l < leaves.size(); ++l) {
     if (sums[2 * l + 1] == 0) continue;
     values[l] += static_cast<double>(sums[2 * l]) / units / static_cast<double>(sums[2 * l + 1]);
@@ -124,4 +127,4 @@ std::vector<double> refit_leaves(const Loss& loss, std::vector<LeafResiduals>& l
   return values;
 }
 
-}  // namespace spinney
+}  // namespace spinney::boosting

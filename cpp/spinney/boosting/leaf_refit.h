@@ -9,7 +9,7 @@
 #include "spinney/boosting/histogram.h"
 #include "spinney/loss/loss.h"
 
-namespace spinney {
+namespace spinney::boosting {
 
 // Residuals (target - score) of a leaf's rows, and their weights in some unit, or none.
 struct LeafResiduals {
@@ -19,8 +19,8 @@ struct LeafResiduals {
 
 // heaviest: weight of a row, in units. repeats: weights are numbers of repeated rows, and
 // `heaviest` is 1, the weight of one of these. Reorders the residuals.
-std::vector<double> refit_leaves(const Loss& loss, std::vector<LeafResiduals>& leaves,
+std::vector<double> refit_leaves(const loss::Loss& loss, std::vector<LeafResiduals>& leaves,
                                  double heaviest, bool repeats, const Company& company,
                                  int n_threads);
 
-}  // namespace spinney
+}  // namespace spinney::boosting

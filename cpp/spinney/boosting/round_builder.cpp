@@ -11,39 +11,43 @@
 #include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
 
-namespace spinney {
+namespace spinney::boosting {
+
+using common::parallel_for;
+using common::worthwhile_threads;
+
 namespace {
 
 bool draws(double share) { return share < 1; }
 
 }  // namespace
 
-std::vector<Sums> RoundBuilder::leaf_sums(const Derivatives& of, const Sums& largest) const {
+std::vector<Sums> RoundBuilder::leaf_sums(const loss::Derivatives& of, const Sums& largest) const {
   // Repetitions multiply what is rounded, other weights what is not.
   const auto for_rows = [&](const LeafRows& leaf, const auto& body) {
     for (std::size_t i = 0; i < leaf.end - leaf.begin; ++i) {
       const std::size_t row = leaf.rows == nullptr ? i : leaf.rows[i];
       const double weight = weights_.values == nullptr ? 1.0 : weights_.values[row];
-      const std::int64_t times = weights_.repeats ? nearest(weight) : 1;
+      const std::int64_t times = weights_.repeats ? common::nearest(weight) : 1;
       const double factor = weights_.repeats ? 1.0 : weight;
       body(times, factor * static_cast<double>(of.first[row]),
            factor * static_cast<double>(of.second[row]));
     }
   };
-  const double gradient_in_one = units_in_one(largest.gradient, company_.n_rows);
-  const double hessian_in_one = units_in_one(largest.hessian, company_.n_rows);
+  const double gradient_in_one = common::units_in_one(largest.gradient, company_.n_rows);
+  const double hessian_in_one = common::units_in_one(largest.hessian, company_.n_rows);
   std::vector<std::int64_t> units(2 * leaves_.size());
   for (std::size_t i = 0; i < leaves_.size(); ++i) {
     std::int64_t gradient = 0;
     std::int64_t hessian = 0;
     for_rows(leaves_[i], [&](std::int64_t times, double g, double h) {
-      gradient += times * nearest(g * gradient_in_one);
-      hessian += times * nearest(h * hessian_in_one);
+      gradient += times * common::nearest(g * gradient_in_one);
+      hessian += times * common::nearest(h * hessian_in_one);
     });
     units[2 * i] = gradient;
     units[2 * i + 1] = hessian;
   }
-  add_up(company_.exchange, units.data(), units.size());
+  common::add_up(company_.exchange, units.data(), units.size());
   std::vector<Sums> sums(leaves_.size());
   for (std::size_t i = 0; i < sums.size(); ++i) {
     sums[i] = {static_cast<double>(units[2 * i]) / gradient_in_one,
@@ -52,7 +56,7 @@ std::vector<Sums> RoundBuilder::leaf_sums(const Derivatives& of, const Sums& lar
   return sums;
 }
 
-void RoundBuilder::refine_leaves(const Derivatives& of) {
+void RoundBuilder::refine_leaves(const loss::Derivatives& of) {
   const std::vector<Sums> sums = leaf_sums(of, largest_);
   for (std::size_t i = 0; i < leaves_.size(); ++i) {
     tree_.value[static_cast<std::size_t>(leaves_[i].node)] =
@@ -60,7 +64,7 @@ void RoundBuilder::refine_leaves(const Derivatives& of) {
   }
 }
 
-void RoundBuilder::write_question(std::size_t at, const BinnedColumn& column,
+void RoundBuilder::write_question(std::size_t at, const table::BinnedColumn& column,
                                   const BinSplit& split) {
   tree_.feature[at] = static_cast<std::int32_t>(split.feature);
   tree_.missing_left[at] = split.missing_left ? 1 : 0;
@@ -82,9 +86,9 @@ void RoundBuilder::write_question(std::size_t at, const BinnedColumn& column,
   }
 }
 
-void RoundBuilder::follow_codes(const BinnedMatrix& matrix, const BinnedMatrix& like,
-                                const std::vector<BinSplit>& questions, const Row* rows,
-                                std::size_t n, int n_threads, NodeIndex* out) const {
+void RoundBuilder::follow_codes(const table::BinnedMatrix& matrix, const table::BinnedMatrix& like,
+                                const std::vector<BinSplit>& questions, const common::Row* rows,
+                                std::size_t n, int n_threads, common::NodeIndex* out) const {
   constexpr std::size_t block = 4096;
   const double work = 20.0 * static_cast<double>(n);
   parallel_for((n + block - 1) / block, worthwhile_threads(work, n_threads, true),
@@ -93,13 +97,13 @@ void RoundBuilder::follow_codes(const BinnedMatrix& matrix, const BinnedMatrix& 
                  for (std::size_t i = piece * block; i < end; ++i) {
                    const std::size_t row = rows == nullptr ? i : rows[i];
                    std::size_t at = 0;
-                   while (tree_.left[at] != no_child) {
+                   while (tree_.left[at] != tree::no_child) {
                      const BinSplit& split = questions[at];
                      const bool left = split.goes_left(matrix.column_codes(split.feature)[row],
                                                        like.column(split.feature).missing_code());
                      at = static_cast<std::size_t>(left ? tree_.left[at] : tree_.right[at]);
                    }
-                   out[i] = static_cast<NodeIndex>(at);
+                   out[i] = static_cast<common::NodeIndex>(at);
                  }
                });
 }
@@ -137,7 +141,8 @@ void RoundBuilder::draw(std::vector<std::uint8_t>& columns, double share,
   }
   const auto n = static_cast<std::size_t>(
       std::max(1.0, std::round(share * static_cast<double>(marked.size()))));
-  Stream stream(combine(rules_.seed, number_), Purpose::features, purpose_index);
+  common::Stream stream(common::combine(rules_.seed, number_), common::Purpose::features,
+                        purpose_index);
   for (std::size_t i = 0; i + 1 < marked.size() && i < n; ++i) {
     std::swap(marked[i], marked[i + stream.below(marked.size() - i)]);
   }
@@ -176,17 +181,18 @@ std::vector<std::uint8_t> RoundBuilder::allowed_columns(
   return columns;
 }
 
-std::unique_ptr<RoundBuilder> make_builder(const RowMatrix& matrix, std::size_t n_outputs,
+std::unique_ptr<RoundBuilder> make_builder(const table::RowMatrix& matrix, std::size_t n_outputs,
                                            const TreeRules& rules, int n_threads) {
-  const auto* const binned = dynamic_cast<const BinnedMatrix*>(&matrix);
+  const auto* const binned = dynamic_cast<const table::BinnedMatrix*>(&matrix);
   if (n_outputs > 1) {
     if (binned == nullptr) {
-      throw InputError("max_bins=None: expected one output, got several");
+      throw common::InputError("max_bins=None: expected one output, got several");
     }
     return std::make_unique<VectorBuilder>(*binned, n_outputs, rules, n_threads);
   }
   if (binned != nullptr) return std::make_unique<TreeBuilder>(*binned, rules, n_threads);
-  return std::make_unique<ExactBuilder>(dynamic_cast<const ExactMatrix&>(matrix), rules, n_threads);
+  return std::make_unique<ExactBuilder>(dynamic_cast<const table::ExactMatrix&>(matrix), rules,
+                                        n_threads);
 }
 
-}  // namespace spinney
+}  // namespace spinney::boosting

@@ -11,7 +11,7 @@
 #include "spinney/table/row_matrix.h"
 #include "spinney/tree/tree.h"
 
-namespace spinney {
+namespace spinney::boosting {
 
 enum class Growth : std::uint8_t {
   best_first,  // the leaf that gains most is parted next
@@ -35,10 +35,10 @@ struct TreeRules {
 
 // Where the rows of a leaf lie among the builder's rows.
 struct LeafRows {
-  NodeIndex node = 0;
+  common::NodeIndex node = 0;
   std::size_t begin = 0;
   std::size_t end = 0;
-  const Row* rows = nullptr;
+  const common::Row* rows = nullptr;
   Bounds bounds;
 };
 
@@ -50,18 +50,18 @@ class RoundBuilder {
   // Grows the tree with this number from the given rows (null: all of them) and their gradients.
   // A node's value is its weight, its weight the sum of second derivatives, its impurity such that
   // the weighted decrease is the gain.
-  virtual void grow(std::uint64_t number, const Row* rows, std::size_t n_rows,
-                    const Derivatives& of, const RowWeights& weights, bool constant_hessian,
-                    Watch& watch) = 0;
+  virtual void grow(std::uint64_t number, const common::Row* rows, std::size_t n_rows,
+                    const loss::Derivatives& of, const RowWeights& weights, bool constant_hessian,
+                    common::Watch& watch) = 0;
 
   // out[i] = leaf of rows[i] of a matrix of the builder's kind.
-  virtual void find_leaves(const RowMatrix& matrix, const Row* rows, std::size_t n,
-                           NodeIndex* out) const = 0;
+  virtual void find_leaves(const table::RowMatrix& matrix, const common::Row* rows, std::size_t n,
+                           common::NodeIndex* out) const = 0;
 
-  Tree& tree() { return tree_; }
+  tree::Tree& tree() { return tree_; }
   const std::vector<LeafRows>& leaves() const { return leaves_; }
   // Leaf weights from the derivatives themselves instead of the packed sums.
-  virtual void refine_leaves(const Derivatives& of);
+  virtual void refine_leaves(const loss::Derivatives& of);
   // Says that other workers have rows, too, and grow the same trees.
   void join(const Company& company) { company_ = company; }
   // Gives memory for a packed sum of each row, which is the builder's own while it grows a tree, as
@@ -73,13 +73,13 @@ class RoundBuilder {
  protected:
   // Sums of the derivatives of each leaf, in fixed point, over the rows of all workers, of which
   // none has larger ones than these.
-  std::vector<Sums> leaf_sums(const Derivatives& of, const Sums& largest) const;
+  std::vector<Sums> leaf_sums(const loss::Derivatives& of, const Sums& largest) const;
   // The question of a node about a binned column.
-  void write_question(std::size_t at, const BinnedColumn& column, const BinSplit& split);
+  void write_question(std::size_t at, const table::BinnedColumn& column, const BinSplit& split);
   // Leaves of rows by their codes; `like` has the bins. questions: by node.
-  void follow_codes(const BinnedMatrix& matrix, const BinnedMatrix& like,
-                    const std::vector<BinSplit>& questions, const Row* rows, std::size_t n,
-                    int n_threads, NodeIndex* out) const;
+  void follow_codes(const table::BinnedMatrix& matrix, const table::BinnedMatrix& like,
+                    const std::vector<BinSplit>& questions, const common::Row* rows, std::size_t n,
+                    int n_threads, common::NodeIndex* out) const;
   // Values of a node that do not depend on whether it is parted.
   void describe(std::size_t at, const Sums& sums, const Bounds& bounds, std::size_t n_rows);
   // A question about categories; goes_left(category) of n.
@@ -88,7 +88,7 @@ class RoundBuilder {
     tree_.threshold[at] = std::numeric_limits<double>::quiet_NaN();
     const std::size_t start = tree_.category_bits.size();
     tree_.category_start[at] = static_cast<std::int64_t>(start);
-    const std::size_t words = words_for(static_cast<std::int64_t>(n));
+    const std::size_t words = tree::words_for(static_cast<std::int64_t>(n));
     tree_.category_bits.resize(start + 2 * words);
     for (std::size_t category = 0; category < n; ++category) {
       const std::uint32_t bit = 1U << (category % 32);
@@ -124,7 +124,7 @@ class RoundBuilder {
 
   // Names of a node's children, by the way to them: known before their turn, unlike an index.
   static std::uint64_t name_of_child(std::uint64_t parent, bool left) {
-    return combine(parent, left ? 1 : 2);
+    return common::combine(parent, left ? 1 : 2);
   }
   // Marks of the columns that a node may ask about; empty: all. name: for the draw.
   std::vector<std::uint8_t> allowed_columns(std::size_t n_features, std::size_t depth,
@@ -139,7 +139,7 @@ class RoundBuilder {
   PackedSum* lent_ = nullptr;
   Sums largest_;  // derivatives of a row, of all workers
   std::vector<LeafRows> leaves_;
-  Tree tree_;
+  tree::Tree tree_;
 
  private:
   void draw(std::vector<std::uint8_t>& columns, double share, std::uint64_t purpose_index) const;
@@ -149,7 +149,7 @@ class RoundBuilder {
 
 // A builder for the kind of rows that the matrix has.
 // n_outputs: weights of a leaf.
-std::unique_ptr<RoundBuilder> make_builder(const RowMatrix& matrix, std::size_t n_outputs,
+std::unique_ptr<RoundBuilder> make_builder(const table::RowMatrix& matrix, std::size_t n_outputs,
                                            const TreeRules& rules, int n_threads);
 
-}  // namespace spinney
+}  // namespace spinney::boosting

@@ -5,7 +5,8 @@
 
 #define SPINNEY_WIDE __attribute__((target("avx512f,avx512bw")))
 
-namespace spinney {
+namespace spinney::boosting {
+
 namespace {
 
 constexpr int inlined_levels = 5;  // whose choices are written out, without a loop
@@ -155,11 +156,11 @@ SPINNEY_WIDE void RowBits::choose(const std::uint32_t* questions, std::size_t n_
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::boosting
 
 #else
 
-namespace spinney {
+namespace spinney::boosting {
 
 bool RowBits::available() { return false; }
 
@@ -167,6 +168,6 @@ void RowBits::answer(const std::uint8_t*, std::span<const Question>, std::uint64
 
 void RowBits::choose(const std::uint32_t*, std::size_t, const std::uint64_t*, std::uint16_t*) {}
 
-}  // namespace spinney
+}  // namespace spinney::boosting
 
 #endif

@@ -6,7 +6,12 @@
 
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::boosting {
+
+using common::parallel_for;
+using common::Row;
+using common::worthwhile_threads;
+
 namespace {
 
 constexpr std::size_t ahead = 64;  // rows whose codes are asked for before they are needed
@@ -157,4 +162,4 @@ std::size_t divide_in_place(const RowDivision& division, Row* rows, std::size_t 
   return std::accumulate(n_left.begin(), n_left.end(), std::size_t{0});
 }
 
-}  // namespace spinney
+}  // namespace spinney::boosting

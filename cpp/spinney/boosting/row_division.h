@@ -7,7 +7,7 @@
 #include "spinney/boosting/histogram.h"
 #include "spinney/common/types.h"
 
-namespace spinney {
+namespace spinney::boosting {
 
 // The codes of one column, and which of them go left.
 struct RowDivision {
@@ -19,7 +19,7 @@ struct RowDivision {
 
 // Rows, null if they are 0 … n-1, and their sums, null if these stay where they are.
 struct RowsAndSums {
-  Row* rows = nullptr;
+  common::Row* rows = nullptr;
   PackedSum* packed = nullptr;
 };
 
@@ -30,7 +30,7 @@ std::size_t divide_rows(const RowDivision& division, const RowsAndSums& from, st
 
 // The same with rows that stay in their memory; those of a side are in any order that depends on
 // nothing but the rows. are_all: they are 0 … n-1, not written yet.
-std::size_t divide_in_place(const RowDivision& division, Row* rows, std::size_t n, bool are_all,
-                            int n_threads);
+std::size_t divide_in_place(const RowDivision& division, common::Row* rows, std::size_t n,
+                            bool are_all, int n_threads);
 
-}  // namespace spinney
+}  // namespace spinney::boosting

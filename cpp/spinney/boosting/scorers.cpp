@@ -10,10 +10,13 @@
 #include "spinney/ensemble/forest_reader.h"
 #include "spinney/table/row_block.h"
 
-namespace spinney {
+namespace spinney::boosting {
 
-RowScorer::RowScorer(const Forest& forest, std::vector<double> baseline, std::size_t n_rounds,
-                     Link link)
+using common::parallel_for;
+using common::worthwhile_threads;
+
+RowScorer::RowScorer(const ensemble::Forest& forest, std::vector<double> baseline,
+                     std::size_t n_rounds, Link link)
     : forest_(forest), baseline_(std::move(baseline)), n_rounds_(n_rounds), link_(link) {
   for (std::size_t f = 0; f < forest.n_features(); ++f) {
     if (forest.n_categories[f] > 0) categorical_.push_back(f);
@@ -41,11 +44,11 @@ void RowScorer::score_known(const double* row, double* out) const {
   const std::size_t width = forest_.shape.width();
   const std::size_t n_trees = n_rounds_ * (width > 1 ? 1 : n_scores);
   for (std::size_t t = 0, k = 0; t < n_trees; ++t) {
-    const CompactTree& tree = forest_.trees[t];
+    const ensemble::CompactTree& tree = forest_.trees[t];
     std::int32_t at = tree.nodes.empty() ? ~0 : 0;
     while (at >= 0) {
       const auto index = static_cast<std::size_t>(at);
-      at = tree.nodes[index].child[goes_left(tree, index, row) ? 0 : 1];
+      at = tree.nodes[index].child[ensemble::goes_left(tree, index, row) ? 0 : 1];
     }
     if (width > 1) {
       for (std::size_t j = 0; j < width; ++j) {
@@ -58,22 +61,22 @@ void RowScorer::score_known(const double* row, double* out) const {
   }
   switch (link_) {
     case Link::exponential:
-      out[0] = exp(out[0]);
+      out[0] = common::exp(out[0]);
       break;
     case Link::probability:
-      out[0] = 1.0 / (1.0 + exp(-out[0]));
+      out[0] = 1.0 / (1.0 + common::exp(-out[0]));
       break;
     case Link::twice_logistic:
     case Link::logistic: {
       const double odds = link_ == Link::logistic ? out[0] : 2 * out[0];
-      out[0] = 1.0 / (1.0 + exp(odds));
-      out[1] = 1.0 / (1.0 + exp(-odds));
+      out[0] = 1.0 / (1.0 + common::exp(odds));
+      out[1] = 1.0 / (1.0 + common::exp(-odds));
       break;
     }
     case Link::softmax: {
       const double top = *std::max_element(out, out + n_scores);
       double total = 0;
-      for (std::size_t k = 0; k < n_scores; ++k) total += out[k] = exp(out[k] - top);
+      for (std::size_t k = 0; k < n_scores; ++k) total += out[k] = common::exp(out[k] - top);
       for (std::size_t k = 0; k < n_scores; ++k) out[k] /= total;
       break;
     }
@@ -82,9 +85,9 @@ void RowScorer::score_known(const double* row, double* out) const {
   }
 }
 
-void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, std::size_t first,
-                std::size_t last, int n_threads, double* out) {
-  const RowReader reader(table, forest.n_categories);
+void add_rounds(const ensemble::Forest& forest, const table::Table& table, std::size_t n_scores,
+                std::size_t first, std::size_t last, int n_threads, double* out) {
+  const table::RowReader reader(table, forest.n_categories);
   const std::size_t n_rows = table.n_rows;
   const std::size_t width = forest.shape.width();
   const std::size_t n_trees = (last - first) * n_scores;
@@ -121,8 +124,8 @@ void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, 
       [&](const auto* values, std::size_t stride, std::size_t n, bool may_miss, double* to) {
         std::vector<std::uint32_t> leaves(n);
         for (std::size_t t = first_tree; t < last_tree; ++t) {
-          const CompactTree& tree = forest.trees[t];
-          descend(tree, values, stride, n, may_miss, leaves.data());
+          const ensemble::CompactTree& tree = forest.trees[t];
+          ensemble::descend(tree, values, stride, n, may_miss, leaves.data());
           if (width > 1) {
             for (std::size_t i = 0; i < n; ++i) {
               for (std::size_t k = 0; k < width; ++k) {
@@ -137,4 +140,4 @@ void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, 
       });
 }
 
-}  // namespace spinney
+}  // namespace spinney::boosting

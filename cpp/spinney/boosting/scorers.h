@@ -6,7 +6,7 @@
 
 #include "spinney/ensemble/forest.h"
 
-namespace spinney {
+namespace spinney::boosting {
 
 // From a raw score to what is predicted.
 enum class Link : std::uint8_t {
@@ -22,7 +22,8 @@ enum class Link : std::uint8_t {
 // links (both classes). The forest must outlive it.
 class RowScorer {
  public:
-  RowScorer(const Forest& forest, std::vector<double> baseline, std::size_t n_rounds, Link link);
+  RowScorer(const ensemble::Forest& forest, std::vector<double> baseline, std::size_t n_rounds,
+            Link link);
 
   std::size_t n_features() const { return forest_.n_features(); }
   std::size_t n_out() const;
@@ -31,7 +32,7 @@ class RowScorer {
  private:
   void score_known(const double* row, double* out) const;
 
-  const Forest& forest_;
+  const ensemble::Forest& forest_;
   std::vector<double> baseline_;
   std::size_t n_rounds_;
   Link link_;
@@ -40,7 +41,7 @@ class RowScorer {
 
 // out[row][score] += the values of the trees of the rounds [first, last), of which each has
 // n_scores; where leaves have several weights, a tree has all scores and n_scores is 1.
-void add_rounds(const Forest& forest, const Table& table, std::size_t n_scores, std::size_t first,
-                std::size_t last, int n_threads, double* out);
+void add_rounds(const ensemble::Forest& forest, const table::Table& table, std::size_t n_scores,
+                std::size_t first, std::size_t last, int n_threads, double* out);
 
-}  // namespace spinney
+}  // namespace spinney::boosting

@@ -8,7 +8,8 @@
 #include "spinney/boosting/common_split.h"
 #include "spinney/boosting/tree_builder.h"
 
-namespace spinney {
+namespace spinney::boosting {
+
 void TreeBuilder::start_together(Node& root) {
   const std::size_t n_codes = matrix_.n_codes();
   message_.resize(2 + n_codes);
@@ -137,7 +138,7 @@ std::vector<TreeBuilder::Node*> TreeBuilder::take_several() {
   std::vector<Prospect> candidates;
   std::size_t n_sure = 0;
   // Of equal gains the first in the tree comes first: children that are not in it yet come last.
-  auto index = static_cast<NodeIndex>(tree_.size());
+  auto index = static_cast<common::NodeIndex>(tree_.size());
   for (std::size_t i = 0; i < left_over && !turns.empty(); ++i) {
     Node* const node = pop(turns);
     if (!node->prepared) candidates.push_back({node, n_sure});
@@ -170,11 +171,11 @@ void TreeBuilder::recover_rows(const Node& node) {
     overwritten |= child->was_parted;
   }
   if (!overwritten) return;
-  const Row* const from = rows_[1 - node.buffer].data();
+  const common::Row* const from = rows_[1 - node.buffer].data();
   std::copy(from + node.begin, from + node.end, rows_[node.buffer].data() + node.begin);
 }
 
-void TreeBuilder::grow_by_gain_together(Watch& watch) {
+void TreeBuilder::grow_by_gain_together(common::Watch& watch) {
   for (;;) {
     commit_prepared();
     const std::vector<Node*> taken = take_several();
@@ -198,7 +199,7 @@ void TreeBuilder::grow_by_gain_together(Watch& watch) {
   }
 }
 
-void TreeBuilder::grow_by_level_together(Watch& watch) {
+void TreeBuilder::grow_by_level_together(common::Watch& watch) {
   level_limit_ = std::min<std::size_t>(rules_.max_depth, std::bit_width(rules_.max_leaves) - 1);
   std::vector<Node*> asked;
   for (std::size_t depth = 0; depth < level_limit_; ++depth) {
@@ -222,4 +223,4 @@ void TreeBuilder::grow_by_level_together(Watch& watch) {
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::boosting

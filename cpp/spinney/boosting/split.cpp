@@ -7,7 +7,11 @@
 
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::boosting {
+
+using common::parallel_for;
+using common::worthwhile_threads;
+
 namespace {
 
 // The best cut of a number, all cuts at once: prefix[c] has the sums of the left side, and is
@@ -67,7 +71,7 @@ constexpr std::size_t count_block = 2048;  // rows that are counted at once
 
 class ColumnSearch {
  public:
-  ColumnSearch(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
+  ColumnSearch(const table::BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
                const SplitRules& rules)
       : matrix_(matrix), node_(node), scale_(scale), rules_(rules) {
     total_ = unpack(node.total, scale);
@@ -99,7 +103,7 @@ class ColumnSearch {
     Candidate best;
     best.split.gain = 0;
     best.split.feature = feature;
-    const BinnedColumn& column = matrix_.column(feature);
+    const table::BinnedColumn& column = matrix_.column(feature);
     if (node_.histogram == nullptr) {
       add_rows(feature);
       sums_ = own_sums_.data();
@@ -148,7 +152,7 @@ class ColumnSearch {
 
   // Whether both sides have enough of the rows that were counted.
   bool has_enough(const BinSplit& split) const {
-    const BinnedColumn& column = matrix_.column(split.feature);
+    const table::BinnedColumn& column = matrix_.column(split.feature);
     std::uint64_t n_left = 0;
     std::uint64_t n_right = 0;
     for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
@@ -216,7 +220,7 @@ class ColumnSearch {
   }
 
   // The common case: no bounds, no L1.
-  void search_plainly(const BinnedColumn& column, Candidate& best) const {
+  void search_plainly(const table::BinnedColumn& column, Candidate& best) const {
     const PackedSum* const sums = sums_;
     const PackedSum missing = column.has_missing ? sums[column.missing_code()] : 0;
     std::array<PackedSum, 256 + lanes> prefix;
@@ -284,7 +288,8 @@ class ColumnSearch {
     split.missing_left = 2 * std::uint64_t{hessian_units(split.left)} >= hessian_units(node_.total);
   }
 
-  void search_numbers(std::uint32_t feature, const BinnedColumn& column, Candidate& best) const {
+  void search_numbers(std::uint32_t feature, const table::BinnedColumn& column,
+                      Candidate& best) const {
     const PackedSum* const sums = sums_;
     const std::int8_t sign = rules_.monotonic.empty() ? std::int8_t{0} : rules_.monotonic[feature];
     const PackedSum missing = column.has_missing ? sums[column.missing_code()] : 0;
@@ -313,7 +318,7 @@ class ColumnSearch {
     if (n_directions == 1) send_missing_to_larger(best.split);
   }
 
-  void search_categories(const BinnedColumn& column, Candidate& best) const {
+  void search_categories(const table::BinnedColumn& column, Candidate& best) const {
     const PackedSum* const sums = sums_;
     const std::uint32_t n_codes = column.n_codes();
     struct Ordered {
@@ -374,7 +379,7 @@ class ColumnSearch {
   }
 
   // Sums of a column that shares a slot: the commonest code has what the others leave.
-  void unbundle(const BinnedColumn& column) {
+  void unbundle(const table::BinnedColumn& column) {
     const PackedSum* at = node_.histogram + column.start;
     PackedSum rest = node_.total;
     for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
@@ -388,7 +393,7 @@ class ColumnSearch {
   // Sums and numbers of rows of one column, of few rows.
   void add_rows(std::uint32_t feature) {
     const std::size_t stride = matrix_.stride();
-    const BinnedColumn& column = matrix_.column(feature);
+    const table::BinnedColumn& column = matrix_.column(feature);
     const std::uint8_t* const codes = matrix_.row_codes() + column.slot;
     const std::uint8_t* const code_of = column.bundled ? column.code_of.data() : nullptr;
     for (std::size_t i = 0; i < node_.n_rows; ++i) {
@@ -425,8 +430,8 @@ class ColumnSearch {
   }
 
   void count(std::uint32_t feature, std::size_t begin, std::size_t end) {
-    const BinCodes codes = matrix_.column_codes(feature);
-    const Row* const rows = node_.rows;
+    const table::BinCodes codes = matrix_.column_codes(feature);
+    const common::Row* const rows = node_.rows;
     if (node_.weights.whole) {
       for (std::size_t i = begin; i < end; ++i) {
         const std::size_t row = rows == nullptr ? i : rows[i];
@@ -449,7 +454,7 @@ class ColumnSearch {
     }
   }
 
-  const BinnedMatrix& matrix_;
+  const table::BinnedMatrix& matrix_;
   const NodeToSplit& node_;
   const PackedScale& scale_;
   const SplitRules& rules_;
@@ -484,16 +489,16 @@ double leaf_weight(const Sums& sums, double l1, double l2, const Bounds& bounds)
   return std::clamp(-gradient / below, bounds.low, bounds.high);
 }
 
-double split_work(const BinnedMatrix& matrix, std::size_t n_rows, bool by_histogram) {
+double split_work(const table::BinnedMatrix& matrix, std::size_t n_rows, bool by_histogram) {
   if (by_histogram) return 1.2 * static_cast<double>(matrix.n_codes());
   return static_cast<double>(matrix.n_features()) * (100.0 + 2.0 * static_cast<double>(n_rows));
 }
 
-std::vector<std::array<std::uint32_t, 2>> cuts_worth_a_look(const BinnedMatrix& matrix,
+std::vector<std::array<std::uint32_t, 2>> cuts_worth_a_look(const table::BinnedMatrix& matrix,
                                                             std::size_t min_rows) {
   std::vector<std::array<std::uint32_t, 2>> cuts(matrix.n_features());
   for (std::size_t f = 0; f < cuts.size(); ++f) {
-    const BinnedColumn& column = matrix.column(f);
+    const table::BinnedColumn& column = matrix.column(f);
     // Missing rows may be on either side.
     const std::size_t n_missing = column.has_missing ? column.n_rows_of.back() : 0;
     std::size_t n_left = n_missing;
@@ -514,12 +519,12 @@ std::vector<std::array<std::uint32_t, 2>> cuts_worth_a_look(const BinnedMatrix& 
 
 namespace {
 
-bool is_allowed(const BinnedMatrix& matrix, const NodeToSplit& node, std::size_t f) {
+bool is_allowed(const table::BinnedMatrix& matrix, const NodeToSplit& node, std::size_t f) {
   return (node.allowed == nullptr || node.allowed[f] != 0) && matrix.column(f).n_codes() > 1;
 }
 
 // The best question about each column, from the node's histogram.
-std::vector<Candidate> search_columns(const BinnedMatrix& matrix, const NodeToSplit& node,
+std::vector<Candidate> search_columns(const table::BinnedMatrix& matrix, const NodeToSplit& node,
                                       const PackedScale& scale, const SplitRules& rules,
                                       int n_threads) {
   const std::size_t n_features = matrix.n_features();
@@ -570,8 +575,8 @@ std::vector<std::uint32_t> unsure_columns(const std::vector<Candidate>& best) {
 
 }  // namespace
 
-BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
-                    const SplitRules& rules, int n_threads) {
+BinSplit find_split(const table::BinnedMatrix& matrix, const NodeToSplit& node,
+                    const PackedScale& scale, const SplitRules& rules, int n_threads) {
   ColumnSearch search(matrix, node, scale, rules);
   if (node.histogram == nullptr) {
     BinSplit found;
@@ -606,7 +611,7 @@ void choose(OpenSplit& open) {
 
 }  // namespace
 
-OpenSplit find_open_split(const BinnedMatrix& matrix, const NodeToSplit& node,
+OpenSplit find_open_split(const table::BinnedMatrix& matrix, const NodeToSplit& node,
                           const PackedScale& scale, const SplitRules& rules, int n_threads) {
   OpenSplit open;
   open.best = search_columns(matrix, node, scale, rules, n_threads);
@@ -615,8 +620,9 @@ OpenSplit find_open_split(const BinnedMatrix& matrix, const NodeToSplit& node,
   return open;
 }
 
-void count_doubts(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
-                  const SplitRules& rules, const OpenSplit& open, std::int64_t* out) {
+void count_doubts(const table::BinnedMatrix& matrix, const NodeToSplit& node,
+                  const PackedScale& scale, const SplitRules& rules, const OpenSplit& open,
+                  std::int64_t* out) {
   ColumnSearch search(matrix, node, scale, rules);
   for (const std::uint32_t column : open.doubts) {
     for (const std::uint64_t count : search.count_all(column)) {
@@ -625,8 +631,9 @@ void count_doubts(const BinnedMatrix& matrix, const NodeToSplit& node, const Pac
   }
 }
 
-void settle_doubts(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
-                   const SplitRules& rules, const std::int64_t* counts, OpenSplit& open) {
+void settle_doubts(const table::BinnedMatrix& matrix, const NodeToSplit& node,
+                   const PackedScale& scale, const SplitRules& rules, const std::int64_t* counts,
+                   OpenSplit& open) {
   for (const std::uint32_t column : open.doubts) {
     ColumnSearch search(matrix, node, scale, rules);
     search.learn_counts(counts);
@@ -638,4 +645,4 @@ void settle_doubts(const BinnedMatrix& matrix, const NodeToSplit& node, const Pa
   choose(open);
 }
 
-}  // namespace spinney
+}  // namespace spinney::boosting

@@ -11,7 +11,7 @@
 
 #include "spinney/boosting/histogram.h"
 
-namespace spinney {
+namespace spinney::boosting {
 
 // A gain below this share of what the node takes off the objective is rounding: its rows agree.
 constexpr double rounding_share = 1e-12;
@@ -74,9 +74,9 @@ struct NodeToSplit {
   const PackedSum* histogram = nullptr;  // null: of few rows, whose sums are made on the way
   RowSums sums;                          // of the rows
   PackedSum total = 0;
-  std::size_t n_rows = 0;     // of this worker
-  double n_counted = 0;       // rows, whole weights as repeated ones
-  const Row* rows = nullptr;  // null: 0 … n_rows-1
+  std::size_t n_rows = 0;             // of this worker
+  double n_counted = 0;               // rows, whole weights as repeated ones
+  const common::Row* rows = nullptr;  // null: 0 … n_rows-1
   RowWeights weights;
   PackedScale scale;
   const std::uint8_t* allowed = nullptr;  // of each column; null: all
@@ -92,14 +92,14 @@ inline const std::uint8_t* marks(const std::vector<std::uint8_t>& allowed) {
 constexpr std::size_t few_node_rows = 96;
 
 // Nanoseconds that finding the split of a node takes.
-double split_work(const BinnedMatrix& matrix, std::size_t n_rows, bool by_histogram);
+double split_work(const table::BinnedMatrix& matrix, std::size_t n_rows, bool by_histogram);
 
 // SplitRules::cuts for rows that count once each.
-std::vector<std::array<std::uint32_t, 2>> cuts_worth_a_look(const BinnedMatrix& matrix,
+std::vector<std::array<std::uint32_t, 2>> cuts_worth_a_look(const table::BinnedMatrix& matrix,
                                                             std::size_t min_rows);
 
-BinSplit find_split(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
-                    const SplitRules& rules, int n_threads);
+BinSplit find_split(const table::BinnedMatrix& matrix, const NodeToSplit& node,
+                    const PackedScale& scale, const SplitRules& rules, int n_threads);
 
 // A split that some side might have too few rows for: only counting them tells.
 struct Candidate {
@@ -116,15 +116,17 @@ struct OpenSplit {
   std::vector<std::uint32_t> doubts;
 };
 
-OpenSplit find_open_split(const BinnedMatrix& matrix, const NodeToSplit& node,
+OpenSplit find_open_split(const table::BinnedMatrix& matrix, const NodeToSplit& node,
                           const PackedScale& scale, const SplitRules& rules, int n_threads);
 
 // Numbers of this worker's rows of each code of the columns in doubt, 256 each.
-void count_doubts(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
-                  const SplitRules& rules, const OpenSplit& open, std::int64_t* out);
+void count_doubts(const table::BinnedMatrix& matrix, const NodeToSplit& node,
+                  const PackedScale& scale, const SplitRules& rules, const OpenSplit& open,
+                  std::int64_t* out);
 
 // Takes those of all workers: another question may be the best one then, and in doubt.
-void settle_doubts(const BinnedMatrix& matrix, const NodeToSplit& node, const PackedScale& scale,
-                   const SplitRules& rules, const std::int64_t* counts, OpenSplit& open);
+void settle_doubts(const table::BinnedMatrix& matrix, const NodeToSplit& node,
+                   const PackedScale& scale, const SplitRules& rules, const std::int64_t* counts,
+                   OpenSplit& open);
 
-}  // namespace spinney
+}  // namespace spinney::boosting

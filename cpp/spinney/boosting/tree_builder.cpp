@@ -11,7 +11,12 @@
 #include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
 
-namespace spinney {
+namespace spinney::boosting {
+
+using common::parallel_for;
+using common::Row;
+using common::worthwhile_threads;
+
 namespace {
 
 constexpr std::size_t by_row_limit = 8192;
@@ -26,7 +31,7 @@ SPINNEY_KERNEL void take_away(const PackedSum* part, std::size_t n, PackedSum* w
 
 }  // namespace
 
-TreeBuilder::TreeBuilder(const BinnedMatrix& matrix, TreeRules rules, int n_threads)
+TreeBuilder::TreeBuilder(const table::BinnedMatrix& matrix, TreeRules rules, int n_threads)
     : RoundBuilder(std::move(rules)),
       matrix_(matrix),
       n_threads_(n_threads),
@@ -92,7 +97,7 @@ void TreeBuilder::search(Node& node) {
 // Divides the node's rows and their sums, those that go left first; returns how many these are.
 std::size_t TreeBuilder::divide(const Node& node, const BinSplit& split) {
   const std::size_t n = node.end - node.begin;
-  const BinnedColumn& column = matrix_.column(split.feature);
+  const table::BinnedColumn& column = matrix_.column(split.feature);
   // Few rows lie far apart: where one is read as a whole its codes are at hand for the histogram.
   const std::uint8_t* side_by_side = nullptr;
   if (n > by_row_limit || rows_of(node) == nullptr) {
@@ -327,8 +332,8 @@ TreeBuilder::Node* TreeBuilder::take() {
 }
 
 void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows,
-                       const Derivatives& of, const RowWeights& weights, bool constant_hessian,
-                       Watch& watch) {
+                       const loss::Derivatives& of, const RowWeights& weights,
+                       bool constant_hessian, common::Watch& watch) {
   number_ = number;
   tree_.clear();
   nodes_.clear();
@@ -381,7 +386,7 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
 }
 
 // Packs the derivatives of the rows to where their sums are to be, and returns their total.
-PackedSum TreeBuilder::pack(const Derivatives& of, const Row* rows, std::size_t n,
+PackedSum TreeBuilder::pack(const loss::Derivatives& of, const Row* rows, std::size_t n,
                             bool constant_hessian) {
   PackedSum* at = nullptr;
   std::size_t n_packed = n;
@@ -397,7 +402,7 @@ PackedSum TreeBuilder::pack(const Derivatives& of, const Row* rows, std::size_t 
     goes_left_.resize(n);
     moves_sums_ = matrix_.n_rows() > rows_with_sums_at_hand;
     // Sums of some rows that are to lie at their rows' places are made in the other array.
-    LargeArray<PackedSum>& packed = packed_[moves_sums_ || all_rows_ ? 0 : 1];
+    common::LargeArray<PackedSum>& packed = packed_[moves_sums_ || all_rows_ ? 0 : 1];
     packed.resize(n);
     if (moves_sums_ && lent_ == nullptr) packed_[1].resize(n);
     at = packed.data();
@@ -423,7 +428,8 @@ bool TreeBuilder::counts_by_column(std::size_t n_rows) const {
 }
 
 // The question of a level, and the nodes that it is to be asked of: it may divide them.
-BinSplit TreeBuilder::ask_level(std::size_t depth, Watch& watch, std::vector<Node*>& asked) {
+BinSplit TreeBuilder::ask_level(std::size_t depth, common::Watch& watch,
+                                std::vector<Node*>& asked) {
   std::vector<Node*> open;
   std::vector<NodeToSplit> tasks;
   std::vector<std::uint8_t> allowed;
@@ -460,7 +466,7 @@ BinSplit TreeBuilder::ask_level(std::size_t depth, Watch& watch, std::vector<Nod
 }
 
 // One question a level, asked of all nodes that it leaves enough rows on both sides.
-void TreeBuilder::grow_by_level(Watch& watch) {
+void TreeBuilder::grow_by_level(common::Watch& watch) {
   level_limit_ = std::min<std::size_t>(rules_.max_depth, std::bit_width(rules_.max_leaves) - 1);
   std::vector<Node*> asked;
   for (std::size_t depth = 0; depth < level_limit_; ++depth) {
@@ -484,7 +490,7 @@ void TreeBuilder::grow_by_level(Watch& watch) {
   }
 }
 
-void TreeBuilder::grow_by_gain(Watch& watch) {
+void TreeBuilder::grow_by_gain(common::Watch& watch) {
   const auto prepare_it = [&](Node& node) {
     watch.poll((node.end - node.begin) * matrix_.n_features());
     prepare(node);
@@ -496,7 +502,7 @@ void TreeBuilder::grow_by_gain(Watch& watch) {
   };
   for (;;) {
     if (small_is_next()) {
-      parallel_tasks(
+      common::parallel_tasks(
           n_threads_, [&]() -> Node* { return small_is_next() ? take() : nullptr; }, prepare_it,
           [&](Node& node) {
             finish(node);
@@ -510,10 +516,10 @@ void TreeBuilder::grow_by_gain(Watch& watch) {
   }
 }
 
-void TreeBuilder::find_leaves(const RowMatrix& other, const Row* rows, std::size_t n,
-                              NodeIndex* out) const {
-  follow_codes(static_cast<const BinnedMatrix&>(other), matrix_, questions_, rows, n, n_threads_,
-               out);
+void TreeBuilder::find_leaves(const table::RowMatrix& other, const Row* rows, std::size_t n,
+                              common::NodeIndex* out) const {
+  follow_codes(static_cast<const table::BinnedMatrix&>(other), matrix_, questions_, rows, n,
+               n_threads_, out);
 }
 
-}  // namespace spinney
+}  // namespace spinney::boosting

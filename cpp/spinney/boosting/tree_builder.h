@@ -13,16 +13,17 @@
 #include "spinney/common/watch.h"
 #include "spinney/tree/tree.h"
 
-namespace spinney {
+namespace spinney::boosting {
 
 class TreeBuilder : public RoundBuilder {
  public:
-  TreeBuilder(const BinnedMatrix& matrix, TreeRules rules, int n_threads);
+  TreeBuilder(const table::BinnedMatrix& matrix, TreeRules rules, int n_threads);
 
-  void grow(std::uint64_t number, const Row* rows, std::size_t n_rows, const Derivatives& of,
-            const RowWeights& weights, bool constant_hessian, Watch& watch) override;
-  void find_leaves(const RowMatrix& matrix, const Row* rows, std::size_t n,
-                   NodeIndex* out) const override;
+  void grow(std::uint64_t number, const common::Row* rows, std::size_t n_rows,
+            const loss::Derivatives& of, const RowWeights& weights, bool constant_hessian,
+            common::Watch& watch) override;
+  void find_leaves(const table::RowMatrix& matrix, const common::Row* rows, std::size_t n,
+                   common::NodeIndex* out) const override;
   void allow_copies(std::size_t n_columns) override { copies_.allow(n_columns); }
 
  private:
@@ -36,7 +37,7 @@ class TreeBuilder : public RoundBuilder {
     Bounds bounds;
     BinSplit split;
     OpenSplit open;  // with other workers: what might be wrong about it
-    NodeIndex index = 0;
+    common::NodeIndex index = 0;
     std::uint64_t name = 1;
     std::uint64_t n_all = 0;          // rows of all workers
     std::uint64_t n_counted = 0;      // … repeated by whole weights; without workers: of its own
@@ -54,14 +55,14 @@ class TreeBuilder : public RoundBuilder {
   struct Turn {
     double gain;
     std::uint32_t depth;
-    NodeIndex index;
+    common::NodeIndex index;
     Node* node;
   };
 
   PackedSum* take_histogram();
   void release(PackedSum*& histogram);
   void make_histograms(Node& parent);
-  const Row* rows_of(const Node& node) const;
+  const common::Row* rows_of(const Node& node) const;
   PackedSum* packed(int buffer);
   RowSums sums_of(const Node& node);
   bool may_split(const Node& node) const;
@@ -83,9 +84,9 @@ class TreeBuilder : public RoundBuilder {
   void push(std::vector<Turn>& turns, const Turn& turn) const;
   Node* pop(std::vector<Turn>& turns) const;
   Node* take();
-  void grow_by_gain(Watch& watch);
-  void grow_by_level(Watch& watch);
-  BinSplit ask_level(std::size_t depth, Watch& watch, std::vector<Node*>& asked);
+  void grow_by_gain(common::Watch& watch);
+  void grow_by_level(common::Watch& watch);
+  BinSplit ask_level(std::size_t depth, common::Watch& watch, std::vector<Node*>& asked);
   std::uint64_t n_rows_of(const Node& node) const;
   std::uint64_t count_own_rows(const Node& node) const;
   // With other workers, in shared_growth.cpp.
@@ -96,29 +97,30 @@ class TreeBuilder : public RoundBuilder {
   void change_turn(const Node& node);
   std::vector<Node*> take_several();
   void recover_rows(const Node& node);
-  void grow_by_gain_together(Watch& watch);
-  void grow_by_level_together(Watch& watch);
+  void grow_by_gain_together(common::Watch& watch);
+  void grow_by_level_together(common::Watch& watch);
   std::size_t divide(const Node& node, const BinSplit& split);
-  PackedSum pack(const Derivatives& of, const Row* rows, std::size_t n, bool constant_hessian);
+  PackedSum pack(const loss::Derivatives& of, const common::Row* rows, std::size_t n,
+                 bool constant_hessian);
   // Matrices of workers only, who divide one node after another: copies of columns are not shared.
   // Whether children have their rows where their parent had them, and sums stay with their rows:
   // slower where rows are many, but it takes half of the memory.
   bool stays_in_place() const { return matrix_.only_by_row(); }
 
-  const BinnedMatrix& matrix_;
+  const table::BinnedMatrix& matrix_;
   int n_threads_;
   HistogramBuilder histograms_;
   PackedScale scale_;
   bool all_rows_ = false;  // the root's rows are 0 … n-1, unwritten
   std::size_t all_rows_n_ = 0;
-  std::size_t level_limit_ = 0;      // of an oblivious tree
-  bool without_histograms_ = false;  // of an oblivious tree of few rows
-  LargeArray<Row> rows_[2];          // the second is not used where rows stay in place
-  ColumnCopies copies_;              // … but these
-  LargeArray<PackedSum> packed_[2];  // the second is not used where memory was lent
-  bool moves_sums_ = false;          // along with the rows; else they stay at their row's place
+  std::size_t level_limit_ = 0;              // of an oblivious tree
+  bool without_histograms_ = false;          // of an oblivious tree of few rows
+  common::LargeArray<common::Row> rows_[2];  // the second is not used where rows stay in place
+  ColumnCopies copies_;                      // … but these
+  common::LargeArray<PackedSum> packed_[2];  // the second is not used where memory was lent
+  bool moves_sums_ = false;  // along with the rows; else they stay at their row's place
   const PackedSum* sums_of_rows_ = nullptr;
-  LargeArray<std::uint8_t> goes_left_;
+  common::LargeArray<std::uint8_t> goes_left_;
   std::vector<std::vector<PackedSum>> memory_;  // of histograms
   std::vector<PackedSum*> free_;                // those in it that no node has
   std::deque<Node> nodes_;
@@ -130,4 +132,4 @@ class TreeBuilder : public RoundBuilder {
   std::vector<std::int64_t> message_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::boosting

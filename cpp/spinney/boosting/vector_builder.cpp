@@ -7,10 +7,10 @@
 #include "spinney/boosting/common_split.h"
 #include "spinney/common/check.h"
 
-namespace spinney {
+namespace spinney::boosting {
 
-VectorBuilder::VectorBuilder(const BinnedMatrix& matrix, std::size_t n_outputs, TreeRules rules,
-                             int n_threads)
+VectorBuilder::VectorBuilder(const table::BinnedMatrix& matrix, std::size_t n_outputs,
+                             TreeRules rules, int n_threads)
     : RoundBuilder(std::move(rules)),
       matrix_(matrix),
       n_outputs_(n_outputs),
@@ -19,7 +19,7 @@ VectorBuilder::VectorBuilder(const BinnedMatrix& matrix, std::size_t n_outputs, 
       scales_(n_outputs + 1),
       packed_(n_outputs + 1) {
   if (rules_.growth == Growth::oblivious) {
-    throw InputError("growth='oblivious': expected one output, got several");
+    throw common::InputError("growth='oblivious': expected one output, got several");
   }
   tree_.value_size = n_outputs;
 }
@@ -84,7 +84,7 @@ void VectorBuilder::part(std::size_t which) {
   const auto end = rows_.begin() + static_cast<std::ptrdiff_t>(parent.end);
   const auto middle = static_cast<std::size_t>(
       std::stable_partition(begin, end,
-                            [&](Row row) { return split.goes_left(codes[row], missing); }) -
+                            [&](common::Row row) { return split.goes_left(codes[row], missing); }) -
       rows_.begin());
   Node left;
   Node right;
@@ -131,9 +131,9 @@ void VectorBuilder::part(std::size_t which) {
   nodes_.push_back(std::move(right));
 }
 
-void VectorBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows,
-                         const Derivatives& of, const RowWeights& weights, bool constant_hessian,
-                         Watch& watch) {
+void VectorBuilder::grow(std::uint64_t number, const common::Row* rows, std::size_t n_rows,
+                         const loss::Derivatives& of, const RowWeights& weights,
+                         bool constant_hessian, common::Watch& watch) {
   number_ = number;
   weights_ = weights;
   tree_.clear();
@@ -142,7 +142,7 @@ void VectorBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_ro
   questions_.clear();
   rows_.resize(n_rows);
   if (rows == nullptr) {
-    std::iota(rows_.begin(), rows_.end(), Row{0});
+    std::iota(rows_.begin(), rows_.end(), common::Row{0});
   } else {
     std::copy(rows, rows + n_rows, rows_.begin());
   }
@@ -161,7 +161,7 @@ void VectorBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_ro
     }
   }
   packed_[n_outputs_].resize(matrix_.n_rows());
-  for (const Row row : rows_) {
+  for (const common::Row row : rows_) {
     const PackedSum once = weights.whole ? static_cast<PackedSum>(weights.values[row]) : 1;
     packed_[n_outputs_][row] = once;
     root.totals[n_outputs_] += once;
@@ -185,9 +185,9 @@ void VectorBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_ro
   }
 }
 
-void VectorBuilder::refine_leaves(const Derivatives& of) {
+void VectorBuilder::refine_leaves(const loss::Derivatives& of) {
   for (std::size_t k = 0; k < n_outputs_; ++k) {
-    const Derivatives own = of.from(k * matrix_.n_rows());
+    const loss::Derivatives own = of.from(k * matrix_.n_rows());
     const std::vector<Sums> sums =
         leaf_sums(own, {scales_[k].largest_gradient, scales_[k].largest_hessian});
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
@@ -197,10 +197,10 @@ void VectorBuilder::refine_leaves(const Derivatives& of) {
   }
 }
 
-void VectorBuilder::find_leaves(const RowMatrix& other, const Row* rows, std::size_t n,
-                                NodeIndex* out) const {
-  follow_codes(static_cast<const BinnedMatrix&>(other), matrix_, questions_, rows, n, n_threads_,
-               out);
+void VectorBuilder::find_leaves(const table::RowMatrix& other, const common::Row* rows,
+                                std::size_t n, common::NodeIndex* out) const {
+  follow_codes(static_cast<const table::BinnedMatrix&>(other), matrix_, questions_, rows, n,
+               n_threads_, out);
 }
 
-}  // namespace spinney
+}  // namespace spinney::boosting

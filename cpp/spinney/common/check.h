@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace spinney {
+namespace spinney::common {
 
 // Becomes Python's ValueError.
 struct InputError : std::invalid_argument {
@@ -18,4 +18,4 @@ struct Interrupted : std::runtime_error {
   Interrupted() : std::runtime_error("interrupted") {}
 };
 
-}  // namespace spinney
+}  // namespace spinney::common

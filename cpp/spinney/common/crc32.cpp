@@ -12,7 +12,8 @@
 #include <immintrin.h>
 #endif
 
-namespace spinney {
+namespace spinney::common {
+
 namespace {
 
 // A sum is a polynomial over {0, 1} of degree below 32, its highest power in the lowest bit.
@@ -145,4 +146,4 @@ std::uint32_t crc32(std::uint32_t sum, std::span<const std::uint8_t> bytes, int 
   return sum;
 }
 
-}  // namespace spinney
+}  // namespace spinney::common

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
-namespace spinney {
+namespace spinney::common {
 
 // The checksum of what `sum` is the checksum of (0: nothing) and then `bytes`.
 std::uint32_t crc32(std::uint32_t sum, std::span<const std::uint8_t> bytes, int n_threads);
 
-}  // namespace spinney
+}  // namespace spinney::common

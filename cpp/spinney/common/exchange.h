@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace spinney {
+namespace spinney::common {
 
 class Exchange {
  public:
@@ -26,4 +26,4 @@ inline void find_max(Exchange* exchange, double* values, std::size_t n) {
   if (exchange != nullptr) exchange->max(values, n);
 }
 
-}  // namespace spinney
+}  // namespace spinney::common

@@ -8,7 +8,7 @@
 
 #include "spinney/common/dispatch.h"
 
-namespace spinney {
+namespace spinney::common {
 
 // Arguments beyond ±708 give what ±708 gives: finite and not zero, as losses like it.
 SPINNEY_INLINE double exp(double x) {
@@ -39,4 +39,4 @@ SPINNEY_INLINE double exp(double x) {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(power) + exponent);
 }
 
-}  // namespace spinney
+}  // namespace spinney::common

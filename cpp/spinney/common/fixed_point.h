@@ -10,7 +10,7 @@
 
 #include "spinney/common/dispatch.h"
 
-namespace spinney {
+namespace spinney::common {
 
 // Units in 1, for n terms of size up to `largest` whose sum is to stay below 2^62.
 inline double units_in_one(double largest, std::uint64_t n) {
@@ -33,4 +33,4 @@ SPINNEY_INLINE std::int64_t wrapping_sum(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
-}  // namespace spinney
+}  // namespace spinney::common

@@ -6,7 +6,7 @@
 
 #include "spinney/common/dispatch.h"
 
-namespace spinney {
+namespace spinney::common {
 
 inline constexpr std::size_t n_lanes = 8;
 
@@ -26,4 +26,4 @@ SPINNEY_INLINE double add_up_lanes(const double* v) {
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
-}  // namespace spinney
+}  // namespace spinney::common

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #endif
 
-namespace spinney {
+namespace spinney::common {
 
 template <class T>
 class LargeArray {
@@ -74,4 +74,4 @@ class LargeArray {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace spinney
+}  // namespace spinney::common

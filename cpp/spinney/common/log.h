@@ -8,7 +8,7 @@
 
 #include "spinney/common/dispatch.h"
 
-namespace spinney {
+namespace spinney::common {
 
 // Of a positive normal number, without branches: loops over it become vectors.
 SPINNEY_INLINE double log_normal(double x) {
@@ -55,4 +55,4 @@ SPINNEY_INLINE double log(double x) {
   return log_normal(x);
 }
 
-}  // namespace spinney
+}  // namespace spinney::common

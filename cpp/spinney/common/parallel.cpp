@@ -22,7 +22,8 @@
 #include <pthread.h>
 #endif
 
-namespace spinney {
+namespace spinney::common {
+
 namespace {
 
 // The CPUs that a cgroup's quota is worth, or 0 where none is set.
@@ -252,4 +253,4 @@ int worthwhile_threads(double nanoseconds, int n_threads, bool awake) {
   return std::clamp(static_cast<int>(nanoseconds / per_thread), 1, n_threads);
 }
 
-}  // namespace spinney
+}  // namespace spinney::common

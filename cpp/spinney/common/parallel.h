@@ -8,7 +8,7 @@
 #include <functional>
 #include <mutex>
 
-namespace spinney {
+namespace spinney::common {
 
 // CPUs this process may use: the smallest of its affinity mask and its cgroup quota.
 int available_cpus();
@@ -71,4 +71,4 @@ void parallel_tasks(int n_threads, const Take& take, const Run& run, const Finis
 // one region follows another at once (`awake`), threads still wait for it and less work pays.
 int worthwhile_threads(double nanoseconds, int n_threads, bool awake = false);
 
-}  // namespace spinney
+}  // namespace spinney::common

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace spinney {
+namespace spinney::common {
 
 // What a stream is for. Two purposes never share a stream, even with the same seed and index.
 enum class Purpose : std::uint64_t {
@@ -62,4 +62,4 @@ class Stream {
   std::uint64_t counter_ = 0;
 };
 
-}  // namespace spinney
+}  // namespace spinney::common

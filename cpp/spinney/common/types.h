@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace spinney {
+namespace spinney::common {
 
 // A row of the table. 32 bits: half the bytes of a 64-bit index in the loops that are bound by
 // memory; four thousand million rows are beyond what exact presorting is for.
@@ -16,4 +16,4 @@ using Code = std::uint32_t;
 // A position in a tree's parallel arrays; -1 says "no node".
 using NodeIndex = std::int32_t;
 
-}  // namespace spinney
+}  // namespace spinney::common

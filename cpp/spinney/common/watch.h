@@ -10,7 +10,7 @@
 
 #include "spinney/common/check.h"
 
-namespace spinney {
+namespace spinney::common {
 
 class Watch {
  public:
@@ -53,4 +53,4 @@ class Watch {
   Clock::time_point last_{};
 };
 
-}  // namespace spinney
+}  // namespace spinney::common

@@ -9,7 +9,10 @@
 #include "spinney/common/dispatch.h"
 #include "spinney/table/radix_sort.h"
 
-namespace spinney {
+namespace spinney::criterion {
+
+using common::Row;
+
 namespace {
 
 // Links between the ranks that are left: next and previous of rank+1; 0 and n+1 are the two ends.
@@ -159,7 +162,7 @@ class WeightedShrinkingMedian {
 // stat = [weight, median of each output, Σ w·|y − median| over all outputs].
 class AbsoluteError final : public Criterion {
  public:
-  AbsoluteError(const Targets& targets, const EntryLayout& layout)
+  AbsoluteError(const Targets& targets, const table::EntryLayout& layout)
       : targets_(targets), layout_(layout), global_rank_(targets.n_rows * targets.n_outputs) {
     const std::size_t n = targets.n_rows;
     std::vector<std::uint32_t> order(n);
@@ -225,7 +228,7 @@ class AbsoluteError final : public Criterion {
     scratch.keys.resize(2 * n);
     scratch.sorted.resize(n * targets_.n_outputs);
     if (targets_.weights != nullptr) scratch.weights.resize(n * targets_.n_outputs);
-    const int rank_bits = bits_of(targets_.n_rows);
+    const int rank_bits = table::bits_of(targets_.n_rows);
     for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
       const std::size_t base = o * targets_.n_rows;
       for (std::size_t i = 0; i < n; ++i) {
@@ -234,7 +237,7 @@ class AbsoluteError final : public Criterion {
       }
       std::uint64_t* keys = scratch.keys.data();
       if (n > 512) {
-        keys = radix_sort(keys, keys + n, n, 32, 32 + rank_bits);
+        keys = table::radix_sort(keys, keys + n, n, 32, 32 + rank_bits);
       } else {
         std::sort(keys, keys + n);
       }
@@ -283,7 +286,7 @@ class AbsoluteError final : public Criterion {
   template <bool weighted>
   void scan_column(const ScanRequest& request, const NodeScratch& node, ScanScratch& scratch,
                    Split& best) const {
-    const CodedColumn& column = *request.column;
+    const table::CodedColumn& column = *request.column;
     const Row n = request.n_entries;  // this criterion lists every row
     if (column.categorical) {
       order_categories(request, scratch);
@@ -292,7 +295,7 @@ class AbsoluteError final : public Criterion {
     }
     const auto* missing = std::partition_point(
         request.entries, request.entries + n,
-        [&](Entry entry) { return layout_.code(entry) < column.missing_code; });
+        [&](table::Entry entry) { return layout_.code(entry) < column.missing_code; });
     const Row n_missing = static_cast<Row>(request.entries + n - missing);
     scan_sequence<weighted>(request, node, scratch, request.entries, 0, n, best);
     if (n_missing > 0 && n_missing < n) {
@@ -305,7 +308,7 @@ class AbsoluteError final : public Criterion {
   // Entries grouped by category, categories in the order of their medians.
   void order_categories(const ScanRequest& request, ScanScratch& scratch) const {
     struct Group {
-      Code code;
+      common::Code code;
       Row begin;
       Row end;
       double median;
@@ -314,7 +317,7 @@ class AbsoluteError final : public Criterion {
     std::vector<Row> rows;
     std::vector<double> stat(stat_size());
     for (Row i = 0; i < request.n_entries;) {
-      const Code code = layout_.code(request.entries[i]);
+      const common::Code code = layout_.code(request.entries[i]);
       const Row begin = i;
       rows.clear();
       for (; i < request.n_entries && layout_.code(request.entries[i]) == code; ++i) {
@@ -337,8 +340,8 @@ class AbsoluteError final : public Criterion {
   // the missing ones when they go left: no boundary inside or right after them.
   template <bool weighted>
   void scan_sequence(const ScanRequest& request, const NodeScratch& node, ScanScratch& scratch,
-                     const Entry* sequence, Row n_first, Row n, Split& best) const {
-    const CodedColumn& column = *request.column;
+                     const table::Entry* sequence, Row n_first, Row n, Split& best) const {
+    const table::CodedColumn& column = *request.column;
     const Row margin = std::max<Row>(request.limits.min_samples_leaf, 1);
     if (n / 2 < margin) return;
     const std::size_t n_outputs = targets_.n_outputs;
@@ -379,8 +382,8 @@ class AbsoluteError final : public Criterion {
     double left_weight = 0;
     for (Row i = 1; i < n; ++i) {
       if constexpr (weighted) left_weight += targets_.weights[layout_.row(sequence[i - 1])];
-      const Code below = layout_.code(sequence[i - 1]);
-      const Code above = layout_.code(sequence[i]);
+      const common::Code below = layout_.code(sequence[i - 1]);
+      const common::Code above = layout_.code(sequence[i]);
       if (below == above || i <= n_first || i < margin || n - i < margin) continue;
       if (-errors[i] <= best.score + slack) continue;
       const double weight = weighted ? left_weight : static_cast<double>(i);
@@ -400,7 +403,7 @@ class AbsoluteError final : public Criterion {
       if (column.categorical) {
         best.left_codes.clear();
         for (Row k = 0; k < i; ++k) {
-          const Code code = layout_.code(sequence[k]);
+          const common::Code code = layout_.code(sequence[k]);
           if (best.left_codes.empty() || best.left_codes.back() != code) {
             best.left_codes.push_back(code);
           }
@@ -425,7 +428,7 @@ class AbsoluteError final : public Criterion {
   }
 
   Targets targets_;
-  EntryLayout layout_;
+  table::EntryLayout layout_;
   std::vector<std::uint32_t> global_rank_;
   // Rows of different nodes are different rows: threads write to different places.
   mutable std::vector<std::uint32_t> node_rank_;
@@ -433,8 +436,9 @@ class AbsoluteError final : public Criterion {
 
 }  // namespace
 
-std::unique_ptr<Criterion> make_absolute_error(const Targets& targets, const EntryLayout& layout) {
+std::unique_ptr<Criterion> make_absolute_error(const Targets& targets,
+                                               const table::EntryLayout& layout) {
   return std::make_unique<AbsoluteError>(targets, layout);
 }
 
-}  // namespace spinney
+}  // namespace spinney::criterion

@@ -9,8 +9,9 @@
 
 #include "spinney/criterion/criterion.h"
 
-namespace spinney {
+namespace spinney::criterion {
 
-std::unique_ptr<Criterion> make_absolute_error(const Targets& targets, const EntryLayout& layout);
+std::unique_ptr<Criterion> make_absolute_error(const Targets& targets,
+                                               const table::EntryLayout& layout);
 
-}  // namespace spinney
+}  // namespace spinney::criterion

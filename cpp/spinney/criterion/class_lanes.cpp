@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
-namespace spinney {
+namespace spinney::criterion {
+
+using common::n_lanes;
+using common::Row;
+
 namespace {
 
 template <std::size_t width>
@@ -239,4 +243,4 @@ void sum_classes(std::uint32_t n_classes, const RowSpan& rows, double* stat) {
   fill_stat(n_classes, counts, stat);
 }
 
-}  // namespace spinney
+}  // namespace spinney::criterion

@@ -4,7 +4,7 @@
 #include "spinney/criterion/criterion.h"
 #include "spinney/criterion/lanes.h"
 
-namespace spinney {
+namespace spinney::criterion {
 
 constexpr std::uint32_t max_lane_classes = 64;
 
@@ -19,12 +19,12 @@ CellCut scan_gini_cells(std::uint32_t n_classes, const double* stat, const CellT
 // stats[lane] = weight and class weights of the rows whose values are at most those of `cut`;
 // n_rows[lane] = how many they are.
 void sum_class_lanes(std::uint32_t n_classes, const LaneTask& task, const LaneValues* values,
-                     const LaneValues& cut, double* stats, Row* n_rows);
+                     const LaneValues& cut, double* stats, common::Row* n_rows);
 
 // The same for one column; returns how many rows they are.
-Row sum_classes_below(std::uint32_t n_classes, const RowSpan& rows, const double* values,
-                      double cut, double* stat);
+common::Row sum_classes_below(std::uint32_t n_classes, const RowSpan& rows, const double* values,
+                              double cut, double* stat);
 
 void sum_classes(std::uint32_t n_classes, const RowSpan& rows, double* stat);
 
-}  // namespace spinney
+}  // namespace spinney::criterion

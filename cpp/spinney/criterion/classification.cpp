@@ -8,19 +8,22 @@
 #include "spinney/criterion/class_lanes.h"
 #include "spinney/criterion/scan.h"
 
-namespace spinney {
+namespace spinney::criterion {
+
+using common::Row;
+
 namespace {
 
 constexpr double log2_e = 1.4426950408889634;
 
-double log2_of(double x) { return log(x) * log2_e; }
+double log2_of(double x) { return common::log(x) * log2_e; }
 
 // ---------------------------------------------------------------------------------------------
 // What all classification criteria share: stat = [weight, class weights of output 0, of output 1…].
 
 class ClassCounts : public Criterion {
  public:
-  ClassCounts(CriterionKind kind, const Targets& targets, const EntryLayout& layout)
+  ClassCounts(CriterionKind kind, const Targets& targets, const table::EntryLayout& layout)
       : kind_(kind), targets_(targets), layout_(layout) {
     for (const std::uint32_t k : targets.n_classes) {
       n_labels_ += k;
@@ -106,7 +109,7 @@ class ClassCounts : public Criterion {
  protected:
   CriterionKind kind_;
   Targets targets_;
-  EntryLayout layout_;
+  table::EntryLayout layout_;
   std::size_t n_labels_ = 0;
   std::size_t width_ = 0;
 };
@@ -115,7 +118,8 @@ class ClassCounts : public Criterion {
 template <bool weighted>
 struct IntegerWeights {
   const double* weights;
-  SPINNEY_INLINE std::int64_t operator()(const EntryLayout& layout, Entry entry) const {
+  SPINNEY_INLINE std::int64_t operator()(const table::EntryLayout& layout,
+                                         table::Entry entry) const {
     if constexpr (weighted) return static_cast<std::int64_t>(weights[layout.row(entry)]);
     return 1;
   }
@@ -128,32 +132,32 @@ class IntegerScanner {
   static constexpr bool has_tie = false;
   static constexpr bool has_cheap_score = true;
 
-  IntegerScanner(const EntryLayout& layout, const Targets& targets)
+  IntegerScanner(const table::EntryLayout& layout, const Targets& targets)
       : layout_(layout),
         labels_(targets.labels),
         weight_{targets.weights},
         n_classes_(targets.n_classes[0]) {}
 
-  const EntryLayout& layout() const { return layout_; }
+  const table::EntryLayout& layout() const { return layout_; }
   std::size_t stat_size() const { return 1 + n_classes_; }
   bool one_dimensional() const { return n_classes_ <= 2; }
   std::size_t n_directions() const { return n_classes_ <= 2 ? 1 : n_classes_; }
   double order_key(const double* stat, std::size_t direction) const {
     return stat[1 + (n_classes_ == 2 ? 1 : direction)] / stat[0];
   }
-  void add(double* stat, Entry entry) const {
+  void add(double* stat, table::Entry entry) const {
     const auto w = static_cast<double>(weight_(layout_, entry));
     stat[0] += w;
     stat[1 + label(entry)] += w;
   }
 
  protected:
-  SPINNEY_INLINE std::uint32_t label(Entry entry) const {
+  SPINNEY_INLINE std::uint32_t label(table::Entry entry) const {
     // The label travels in the entry unless it did not fit.
     return layout_.label_bits > 0 ? layout_.label(entry) : labels_[layout_.row(entry)];
   }
 
-  EntryLayout layout_;
+  table::EntryLayout layout_;
   const std::uint32_t* labels_;
   IntegerWeights<weighted> weight_;
   std::uint32_t n_classes_;
@@ -164,7 +168,7 @@ template <bool weighted>
 class BinaryGini : public IntegerScanner<weighted> {
  public:
   using Base = IntegerScanner<weighted>;
-  BinaryGini(const EntryLayout& layout, const Targets& targets, const double* reciprocals)
+  BinaryGini(const table::EntryLayout& layout, const Targets& targets, const double* reciprocals)
       : Base(layout, targets), reciprocals_(reciprocals) {}
 
   SPINNEY_INLINE void reset(const double* total) {
@@ -172,7 +176,7 @@ class BinaryGini : public IntegerScanner<weighted> {
     total_ = static_cast<std::int64_t>(total[0]);
     ones_ = static_cast<std::int64_t>(total[2]);
   }
-  SPINNEY_INLINE void move(Entry entry) {
+  SPINNEY_INLINE void move(table::Entry entry) {
     const std::int64_t w = this->weight_(this->layout_, entry);
     const std::int64_t label = this->label(entry);
     if constexpr (weighted) {
@@ -236,7 +240,7 @@ template <bool weighted>
 class ManyClassGini : public IntegerScanner<weighted> {
  public:
   using Base = IntegerScanner<weighted>;
-  ManyClassGini(const EntryLayout& layout, const Targets& targets, const double* reciprocals,
+  ManyClassGini(const table::EntryLayout& layout, const Targets& targets, const double* reciprocals,
                 ScanScratch& scratch)
       : Base(layout, targets), reciprocals_(reciprocals) {
     scratch.counts.resize(2 * static_cast<std::size_t>(this->n_classes_));
@@ -255,7 +259,7 @@ class ManyClassGini : public IntegerScanner<weighted> {
       offset_ += count * count;
     }
   }
-  SPINNEY_INLINE void move(Entry entry) {
+  SPINNEY_INLINE void move(table::Entry entry) {
     shift(this->label(entry), this->weight_(this->layout_, entry));
   }
   void move_block(const double* stat) {
@@ -314,7 +318,7 @@ template <bool weighted>
 class TabledEntropy : public IntegerScanner<weighted> {
  public:
   using Base = IntegerScanner<weighted>;
-  TabledEntropy(const EntryLayout& layout, const Targets& targets, const std::int64_t* table,
+  TabledEntropy(const table::EntryLayout& layout, const Targets& targets, const std::int64_t* table,
                 ScanScratch& scratch)
       : Base(layout, targets), table_(table) {
     scratch.counts.resize(2 * static_cast<std::size_t>(this->n_classes_));
@@ -331,7 +335,7 @@ class TabledEntropy : public IntegerScanner<weighted> {
       sum_ += table_[count];
     }
   }
-  SPINNEY_INLINE void move(Entry entry) {
+  SPINNEY_INLINE void move(table::Entry entry) {
     shift(this->label(entry), this->weight_(this->layout_, entry));
   }
   void move_block(const double* stat) {
@@ -377,7 +381,7 @@ class RealScanner {
   static constexpr bool has_tie = kind == CriterionKind::misclassification;
   static constexpr bool has_cheap_score = false;
 
-  RealScanner(const EntryLayout& layout, const Targets& targets, std::size_t n_labels,
+  RealScanner(const table::EntryLayout& layout, const Targets& targets, std::size_t n_labels,
               ScanScratch& scratch)
       : layout_(layout), targets_(targets), n_labels_(n_labels) {
     scratch.sums.resize(2 * (n_labels + 1));
@@ -385,7 +389,7 @@ class RealScanner {
     right_ = left_ + n_labels + 1;
   }
 
-  const EntryLayout& layout() const { return layout_; }
+  const table::EntryLayout& layout() const { return layout_; }
   std::size_t stat_size() const { return 1 + n_labels_; }
   bool one_dimensional() const { return n_labels_ <= 2; }
   std::size_t n_directions() const { return n_labels_ <= 2 ? 1 : n_labels_; }
@@ -397,7 +401,7 @@ class RealScanner {
     std::fill(left_, left_ + n_labels_ + 1, 0.0);
     std::copy(total, total + n_labels_ + 1, right_);
   }
-  void add(double* stat, Entry entry) const {
+  void add(double* stat, table::Entry entry) const {
     const Row row = layout_.row(entry);
     const double w = targets_.weights != nullptr ? targets_.weights[row] : 1.0;
     stat[0] += w;
@@ -409,7 +413,7 @@ class RealScanner {
       label += targets_.n_rows;
     }
   }
-  void move(Entry entry) {
+  void move(table::Entry entry) {
     const Row row = layout_.row(entry);
     const double w = targets_.weights != nullptr ? targets_.weights[row] : 1.0;
     left_[0] += w;
@@ -451,9 +455,9 @@ class RealScanner {
     } else if constexpr (kind == CriterionKind::entropy) {
       double sum = 0;
       for (std::size_t k = 1; k <= n_labels_; ++k) {
-        if (stat[k] > 0) sum += stat[k] * log(stat[k]);
+        if (stat[k] > 0) sum += stat[k] * common::log(stat[k]);
       }
-      return sum - static_cast<double>(targets_.n_outputs) * stat[0] * log(stat[0]);
+      return sum - static_cast<double>(targets_.n_outputs) * stat[0] * common::log(stat[0]);
     } else {
       double sum = 0;
       const double* counts = stat + 1;
@@ -464,7 +468,7 @@ class RealScanner {
       return sum;
     }
   }
-  EntryLayout layout_;
+  table::EntryLayout layout_;
   const Targets& targets_;
   std::size_t n_labels_;
   const double* total_ = nullptr;
@@ -493,7 +497,7 @@ SPINNEY_KERNEL void scan_tabled_entropy(TabledEntropy<false>& scanner, const Sca
 template <bool weighted>
 class Gini final : public ClassCounts {
  public:
-  Gini(const Targets& targets, const EntryLayout& layout)
+  Gini(const Targets& targets, const table::EntryLayout& layout)
       : ClassCounts(CriterionKind::gini, targets, layout) {
     if constexpr (!weighted) {
       reciprocals_.resize(targets.n_rows + 1);
@@ -580,7 +584,7 @@ class Gini final : public ClassCounts {
 template <bool weighted>
 class Entropy final : public ClassCounts {
  public:
-  Entropy(const Targets& targets, const EntryLayout& layout, std::size_t total_weight)
+  Entropy(const Targets& targets, const table::EntryLayout& layout, std::size_t total_weight)
       : ClassCounts(CriterionKind::entropy, targets, layout), table_(total_weight + 1) {
     // As many bits of fraction as leave room for twice the largest sum.
     const auto n = static_cast<double>(total_weight);
@@ -610,7 +614,7 @@ class Entropy final : public ClassCounts {
 template <CriterionKind kind>
 class RealClassification final : public ClassCounts {
  public:
-  RealClassification(const Targets& targets, const EntryLayout& layout)
+  RealClassification(const Targets& targets, const table::EntryLayout& layout)
       : ClassCounts(kind, targets, layout) {}
   void scan(const ScanRequest& request, const NodeScratch&, ScanScratch& scratch,
             Split& best) const override {
@@ -635,7 +639,7 @@ std::size_t table_length(const Targets& targets) {
 }  // namespace
 
 std::unique_ptr<Criterion> make_classification(CriterionKind kind, const Targets& targets,
-                                               const EntryLayout& layout) {
+                                               const table::EntryLayout& layout) {
   const bool integers =
       targets.n_outputs == 1 && (targets.weights == nullptr || targets.integral_weights);
   const bool weighted = targets.weights != nullptr;
@@ -656,4 +660,4 @@ std::unique_ptr<Criterion> make_classification(CriterionKind kind, const Targets
   return std::make_unique<RealClassification<CriterionKind::misclassification>>(targets, layout);
 }
 
-}  // namespace spinney
+}  // namespace spinney::criterion

@@ -7,9 +7,9 @@
 
 #include "spinney/criterion/criterion.h"
 
-namespace spinney {
+namespace spinney::criterion {
 
 std::unique_ptr<Criterion> make_classification(CriterionKind kind, const Targets& targets,
-                                               const EntryLayout& layout);
+                                               const table::EntryLayout& layout);
 
-}  // namespace spinney
+}  // namespace spinney::criterion

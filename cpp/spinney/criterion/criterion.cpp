@@ -4,7 +4,9 @@
 #include "spinney/criterion/classification.h"
 #include "spinney/criterion/regression.h"
 
-namespace spinney {
+namespace spinney::criterion {
+
+using common::Row;
 
 void Criterion::sum_lanes(const LaneTask& task, const LaneValues* values, const LaneValues& cut,
                           double* stats, Row* n_rows, ScanScratch& scratch) const {
@@ -30,10 +32,10 @@ Row Criterion::sum_below(const RowSpan& rows, const double* values, double cut, 
 }
 
 std::unique_ptr<Criterion> make_criterion(CriterionKind kind, const Targets& targets,
-                                          const EntryLayout& layout) {
+                                          const table::EntryLayout& layout) {
   if (is_classification(kind)) return make_classification(kind, targets, layout);
   if (kind == CriterionKind::absolute_error) return make_absolute_error(targets, layout);
   return make_regression(kind, targets, layout);
 }
 
-}  // namespace spinney
+}  // namespace spinney::criterion

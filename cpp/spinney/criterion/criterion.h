@@ -18,7 +18,7 @@
 #include "spinney/table/coded_column.h"
 #include "spinney/table/entry.h"
 
-namespace spinney {
+namespace spinney::criterion {
 
 enum class CriterionKind : std::uint8_t {
   gini,
@@ -45,12 +45,12 @@ struct Targets {
 };
 
 struct SplitLimits {
-  Row min_samples_leaf = 1;
+  common::Row min_samples_leaf = 1;
   double min_weight_leaf = 0;
 };
 
 // Stands for the value that a column leaves implicit, where a row of that value is asked for.
-constexpr Row implicit_row = std::numeric_limits<Row>::max();
+constexpr common::Row implicit_row = std::numeric_limits<common::Row>::max();
 
 struct Split {
   double score = -std::numeric_limits<double>::infinity();
@@ -61,18 +61,18 @@ struct Split {
   bool only_missing_right = false;  // numeric: everything that is not missing goes left
   // Numeric: false if n_left, below, above and missing_left are found only as rows are divided.
   bool settled = true;
-  Row n_left = 0;
+  common::Row n_left = 0;
   // Numeric: left are the codes up to left_code; below and above are rows with the two values
   // between which the threshold lies.
-  Code left_code = 0;
-  Row below = 0;
-  Row above = 0;
+  common::Code left_code = 0;
+  common::Row below = 0;
+  common::Row above = 0;
   // Random thresholds are drawn as values, not found between two rows.
   bool drawn = false;
   double threshold = 0;
   // Categorical: the codes that go left, ascending (missing_code among them if missing_left). Of a
   // column in one order throughout the tree they are all such codes, not only those of the node.
-  std::vector<Code> left_codes;
+  std::vector<common::Code> left_codes;
   bool ordered = false;
 
   bool found() const { return feature >= 0; }
@@ -87,7 +87,7 @@ struct Split {
 };
 
 struct NodeView {
-  Row n_rows = 0;
+  common::Row n_rows = 0;
   const double* stat = nullptr;
   double lower = -std::numeric_limits<double>::infinity();  // bounds from monotonic constraints
   double upper = std::numeric_limits<double>::infinity();
@@ -95,18 +95,18 @@ struct NodeView {
 
 struct ScanRequest {
   NodeView node;
-  const CodedColumn* column = nullptr;
-  const Entry* entries = nullptr;
-  Row n_entries = 0;
+  const table::CodedColumn* column = nullptr;
+  const table::Entry* entries = nullptr;
+  common::Row n_entries = 0;
   std::int32_t feature = 0;
   // Part of a numeric column: the entries are those of a range of values, and this the stat and the
   // number of the rows before them; the rows after them have no entries either.
   const double* before = nullptr;
-  Row n_before = 0;
+  common::Row n_before = 0;
   int monotonic = 0;  // +1: the value may not fall as the feature rises; -1: not rise; 0: free
   SplitLimits limits;
 
-  Row n_implicit() const { return node.n_rows - n_entries; }
+  common::Row n_implicit() const { return node.n_rows - n_entries; }
 };
 
 // One per thread: buffers a scan may use.
@@ -117,10 +117,10 @@ struct ScanScratch {
   std::vector<double> errors;
   std::vector<std::uint32_t> ranks;
   std::vector<std::uint32_t> links;
-  std::vector<Entry> sequence;
+  std::vector<table::Entry> sequence;
   std::vector<std::uint32_t> cell_counts;
   std::vector<MeanCell> mean_cells;
-  std::vector<Row> rows;
+  std::vector<common::Row> rows;
 };
 
 // One per node in work: what a criterion prepares once for all columns of the node.
@@ -136,7 +136,7 @@ class Criterion {
 
   virtual std::size_t stat_size() const = 0;
   // Fills stat with the sums over the rows, in the order given.
-  virtual void sum(const Row* rows, Row n_rows, double* stat) const = 0;
+  virtual void sum(const common::Row* rows, common::Row n_rows, double* stat) const = 0;
   virtual double impurity(const double* stat) const = 0;
   // The node's value: class fractions, means or medians, [output * width + class].
   virtual void value(const double* stat, double* out) const = 0;
@@ -158,7 +158,7 @@ class Criterion {
     return 0;
   }
 
-  virtual void prepare(const Row* rows, Row n_rows, NodeScratch& scratch) const {
+  virtual void prepare(const common::Row* rows, common::Row n_rows, NodeScratch& scratch) const {
     static_cast<void>(rows);
     static_cast<void>(n_rows);
     static_cast<void>(scratch);
@@ -170,7 +170,7 @@ class Criterion {
   // scan them in such a node; the rows' targets, to travel with them; the scans.
   virtual bool has_lanes() const { return false; }
   virtual bool fits_lanes(const NodeView& node) const { return node.n_rows <= max_lane_rows; }
-  virtual void load(const Row*, Row, RowTargets&) const {}
+  virtual void load(const common::Row*, common::Row, RowTargets&) const {}
   virtual void scan_lanes(const NodeView&, const LaneTask&, const LaneKeys*, LaneBest&) const {}
   virtual CellCut scan_cells(const NodeView&, const CellTask&, ScanScratch&) const { return {}; }
   // stat = the sums over the rows.
@@ -178,10 +178,10 @@ class Criterion {
   // stats[lane] = the sums over the rows whose values are at most those of `cut`; n_rows[lane] =
   // how many they are.
   virtual void sum_lanes(const LaneTask& task, const LaneValues* values, const LaneValues& cut,
-                         double* stats, Row* n_rows, ScanScratch& scratch) const;
+                         double* stats, common::Row* n_rows, ScanScratch& scratch) const;
   // The same for one column; returns how many they are.
-  virtual Row sum_below(const RowSpan& rows, const double* values, double cut, double* stat,
-                        ScanScratch& scratch) const;
+  virtual common::Row sum_below(const RowSpan& rows, const double* values, double cut, double* stat,
+                                ScanScratch& scratch) const;
 
   // Whether sums are exact, so that one child's is the node's less the other's.
   virtual bool has_exact_sums() const { return false; }
@@ -191,6 +191,6 @@ class Criterion {
 };
 
 std::unique_ptr<Criterion> make_criterion(CriterionKind kind, const Targets& targets,
-                                          const EntryLayout& layout);
+                                          const table::EntryLayout& layout);
 
-}  // namespace spinney
+}  // namespace spinney::criterion

@@ -18,7 +18,7 @@
 #include "spinney/common/types.h"
 #include "spinney/criterion/row_targets.h"
 
-namespace spinney {
+namespace spinney::criterion {
 
 // Eight lanes as one value; the compiler makes of it what the instruction set has.
 using Lanes32 = std::uint32_t __attribute__((vector_size(32)));
@@ -37,7 +37,7 @@ SPINNEY_INLINE void store_lanes(const Vector& from, Array& to) {
   static_assert(sizeof(from) == sizeof(to));
   __builtin_memcpy(&to, &from, sizeof(to));
 }
-constexpr Row max_lane_rows = 256;  // positions take 8 bits of a key,
+constexpr common::Row max_lane_rows = 256;  // positions take 8 bits of a key,
 constexpr int lane_position_bits = 8;
 constexpr std::size_t max_lane_codes = std::size_t{1} << 24;  // and codes the other 24
 constexpr std::size_t max_cells = 256;
@@ -67,20 +67,20 @@ SPINNEY_INLINE void with_lanes(std::size_t n_used, const Body& body) {
 }
 
 struct alignas(32) LaneKeys {
-  std::uint32_t lane[n_lanes];
+  std::uint32_t lane[common::n_lanes];
 };
 
 // Values of one row, and the thresholds up to which they go left.
 struct alignas(64) LaneValues {
-  double lane[n_lanes];
+  double lane[common::n_lanes];
 };
 
 // What to do to lanes: the node's rows, the lanes that are columns, and the rows that each side of
 // a cut must have.
 struct LaneTask {
   RowSpan rows;
-  std::size_t n_used = n_lanes;
-  Row margin = 1;
+  std::size_t n_used = common::n_lanes;
+  common::Row margin = 1;
 };
 
 // A cell of a criterion that keeps means.
@@ -94,7 +94,7 @@ struct CellTask {
   RowSpan rows;
   const std::uint8_t* cells = nullptr;
   std::size_t n_cells = max_cells;
-  Row margin = 1;
+  common::Row margin = 1;
 };
 
 // The best cut of a column: after the cell `at`.
@@ -105,12 +105,12 @@ struct CellCut {
 
 // The best cut of each lane: after `at` rows or cells, less one.
 struct LaneBest {
-  alignas(64) double score[n_lanes];
-  std::uint32_t at[n_lanes];
+  alignas(64) double score[common::n_lanes];
+  std::uint32_t at[common::n_lanes];
 
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   void clear() {
-    for (std::size_t l = 0; l < n_lanes; ++l) {
+    for (std::size_t l = 0; l < common::n_lanes; ++l) {
       score[l] = -std::numeric_limits<double>::infinity();
       at[l] = none;
     }
@@ -152,4 +152,4 @@ SPINNEY_INLINE void sort_lanes(LaneKeys* keys, std::size_t n) {
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::criterion

@@ -1,6 +1,10 @@
 #include "spinney/criterion/mean_lanes.h"
 
-namespace spinney {
+namespace spinney::criterion {
+
+using common::n_lanes;
+using common::Row;
+
 namespace {
 
 template <std::size_t width>
@@ -151,4 +155,4 @@ Row sum_means_below(const RowSpan& rows, const double* values, double cut, doubl
   return n_left;
 }
 
-}  // namespace spinney
+}  // namespace spinney::criterion

@@ -4,7 +4,7 @@
 #include "spinney/criterion/criterion.h"
 #include "spinney/criterion/lanes.h"
 
-namespace spinney {
+namespace spinney::criterion {
 
 // stat: of the node, weight and sum. `integral`: weights are integers.
 void scan_mean_lanes(const double* stat, bool integral, const LaneTask& task, const LaneKeys* keys,
@@ -16,9 +16,9 @@ CellCut scan_mean_cells(const double* stat, const CellTask& task, std::vector<Me
 // stats[lane] = weight and sum of the rows whose values are at most those of `cut` (and room for
 // one number more); n_rows[lane] = how many they are.
 void sum_mean_lanes(const LaneTask& task, const LaneValues* values, const LaneValues& cut,
-                    double* stats, Row* n_rows);
+                    double* stats, common::Row* n_rows);
 
 // The same for one column; returns how many rows they are.
-Row sum_means_below(const RowSpan& rows, const double* values, double cut, double* stat);
+common::Row sum_means_below(const RowSpan& rows, const double* values, double cut, double* stat);
 
-}  // namespace spinney
+}  // namespace spinney::criterion

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace spinney {
+namespace spinney::criterion {
 
 std::vector<double> first_principal_component(const double* stats, std::size_t n_groups,
                                               std::size_t size, std::size_t first,
@@ -52,4 +52,4 @@ std::vector<double> first_principal_component(const double* stats, std::size_t n
   return component;
 }
 
-}  // namespace spinney
+}  // namespace spinney::criterion

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace spinney {
+namespace spinney::criterion {
 
 // stats: n_groups rows of `size` numbers; [0] is the group's weight and [first … first+n_classes)
 // its weight per class. Power iteration on the covariance of the class fractions, from a fixed
@@ -13,4 +13,4 @@ std::vector<double> first_principal_component(const double* stats, std::size_t n
                                               std::size_t size, std::size_t first,
                                               std::size_t n_classes);
 
-}  // namespace spinney
+}  // namespace spinney::criterion

@@ -7,7 +7,10 @@
 #include "spinney/criterion/mean_lanes.h"
 #include "spinney/criterion/scan.h"
 
-namespace spinney {
+namespace spinney::criterion {
+
+using common::Row;
+
 namespace {
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
@@ -16,7 +19,7 @@ constexpr double epsilon = std::numeric_limits<double>::epsilon();
 template <CriterionKind kind>
 double own_term(double y) {
   if constexpr (kind == CriterionKind::squared_error) return y * y;
-  return y > 0 ? y * log(y) : 0.0;
+  return y > 0 ? y * common::log(y) : 0.0;
 }
 
 // How much a side with sum s and weight w of a node with sum `total` explains: larger is better.
@@ -26,7 +29,7 @@ SPINNEY_INLINE double explained(double s, double w, double total) {
   // A side without events has no rate: such splits are forbidden. Its sum may come as a difference
   // and then be what rounding left of zero.
   const double nothing = std::max(epsilon, 1e-12 * total);
-  return s <= nothing ? -std::numeric_limits<double>::infinity() : s * log(s / w);
+  return s <= nothing ? -std::numeric_limits<double>::infinity() : s * common::log(s / w);
 }
 
 // Rows as the scan reads them: the weighted target, and the weight where there are weights.
@@ -42,10 +45,11 @@ class MeanScanner {
   static constexpr bool has_cheap_score = kind == CriterionKind::squared_error;
   using Item = std::conditional_t<weighted, WeightedTarget, double>;
 
-  MeanScanner(const EntryLayout& layout, const Item* items, double shift, const double* reciprocals)
+  MeanScanner(const table::EntryLayout& layout, const Item* items, double shift,
+              const double* reciprocals)
       : layout_(layout), items_(items), reciprocals_(reciprocals), shift_(shift) {}
 
-  const EntryLayout& layout() const { return layout_; }
+  const table::EntryLayout& layout() const { return layout_; }
   std::size_t stat_size() const { return 3; }
   bool one_dimensional() const { return true; }
   std::size_t n_directions() const { return 1; }
@@ -56,7 +60,7 @@ class MeanScanner {
     total_weight_ = total[0];
     total_sum_ = total[1];
   }
-  SPINNEY_INLINE void move(Entry entry) {
+  SPINNEY_INLINE void move(table::Entry entry) {
     if constexpr (weighted) {
       const WeightedTarget item = items_[layout_.row(entry)];
       weight_ += item.w;
@@ -73,7 +77,7 @@ class MeanScanner {
     weight_ -= stat[0];
     sum_ -= stat[1];
   }
-  void add(double* stat, Entry entry) const {
+  void add(double* stat, table::Entry entry) const {
     if constexpr (weighted) {
       const WeightedTarget item = items_[layout_.row(entry)];
       stat[0] += item.w;
@@ -109,7 +113,7 @@ class MeanScanner {
   double right_value(Row n) const { return shift_ + (total_sum_ - sum_) / right_weight(n); }
 
  private:
-  EntryLayout layout_;
+  table::EntryLayout layout_;
   const Item* items_;
   const double* reciprocals_;
   double shift_;
@@ -126,14 +130,14 @@ class ManyMeansScanner {
   static constexpr bool has_tie = false;
   static constexpr bool has_cheap_score = false;
 
-  ManyMeansScanner(const EntryLayout& layout, const Targets& targets, const double* values,
+  ManyMeansScanner(const table::EntryLayout& layout, const Targets& targets, const double* values,
                    ScanScratch& scratch)
       : layout_(layout), targets_(targets), values_(values), n_outputs_(targets.n_outputs) {
     scratch.sums.resize(n_outputs_);
     left_ = scratch.sums.data();
   }
 
-  const EntryLayout& layout() const { return layout_; }
+  const table::EntryLayout& layout() const { return layout_; }
   std::size_t stat_size() const { return n_outputs_ + 2; }
   bool one_dimensional() const { return false; }
   std::size_t n_directions() const { return n_outputs_; }
@@ -145,7 +149,7 @@ class ManyMeansScanner {
     weight_ = 0;
     std::fill(left_, left_ + n_outputs_, 0.0);
   }
-  void move(Entry entry) {
+  void move(table::Entry entry) {
     const Row row = layout_.row(entry);
     const double w = weight_of(row);
     weight_ += w;
@@ -153,7 +157,7 @@ class ManyMeansScanner {
   }
   void move_block(const double* stat) { shift(stat, 1.0); }
   void take_back(const double* stat) { shift(stat, -1.0); }
-  void add(double* stat, Entry entry) const {
+  void add(double* stat, table::Entry entry) const {
     const Row row = layout_.row(entry);
     const double w = weight_of(row);
     stat[0] += w;
@@ -183,7 +187,7 @@ class ManyMeansScanner {
     weight_ += sign * stat[0];
     for (std::size_t o = 0; o < n_outputs_; ++o) left_[o] += sign * stat[1 + o];
   }
-  EntryLayout layout_;
+  table::EntryLayout layout_;
   const Targets& targets_;
   const double* values_;
   std::size_t n_outputs_;
@@ -239,7 +243,8 @@ double round_shift(const double* y, std::size_t n) {
 template <CriterionKind kind>
 class Means final : public Criterion {
  public:
-  Means(const Targets& targets, const EntryLayout& layout) : targets_(targets), layout_(layout) {
+  Means(const Targets& targets, const table::EntryLayout& layout)
+      : targets_(targets), layout_(layout) {
     const std::size_t n = targets.n_rows;
     shifts_.resize(targets.n_outputs);
     values_.assign(targets.values, targets.values + n * targets.n_outputs);
@@ -350,7 +355,7 @@ class Means final : public Criterion {
         impurity -= mean * mean;
       } else {
         if (stat[1 + o] <= epsilon) return std::numeric_limits<double>::infinity();
-        impurity -= mean * log(mean);
+        impurity -= mean * common::log(mean);
       }
     }
     // Rounding may leave a pure node a little below zero.
@@ -407,7 +412,7 @@ class Means final : public Criterion {
   }
 
   Targets targets_;
-  EntryLayout layout_;
+  table::EntryLayout layout_;
   std::vector<double> shifts_;
   std::vector<double> values_;
   std::vector<WeightedTarget> weighted_;
@@ -418,11 +423,11 @@ class Means final : public Criterion {
 }  // namespace
 
 std::unique_ptr<Criterion> make_regression(CriterionKind kind, const Targets& targets,
-                                           const EntryLayout& layout) {
+                                           const table::EntryLayout& layout) {
   if (kind == CriterionKind::poisson) {
     return std::make_unique<Means<CriterionKind::poisson>>(targets, layout);
   }
   return std::make_unique<Means<CriterionKind::squared_error>>(targets, layout);
 }
 
-}  // namespace spinney
+}  // namespace spinney::criterion

@@ -7,7 +7,7 @@
 
 #include "spinney/common/types.h"
 
-namespace spinney {
+namespace spinney::criterion {
 
 struct MeanTarget {
   double y;
@@ -21,13 +21,13 @@ struct RowTargets {
 
 // The rows of one node.
 struct RowSpan {
-  const Row* rows = nullptr;
+  const common::Row* rows = nullptr;
   const std::uint32_t* packed = nullptr;
   const MeanTarget* means = nullptr;
-  Row n = 0;
+  common::Row n = 0;
 };
 
 constexpr std::uint32_t label_of(std::uint32_t packed) { return packed & 0xffff; }
 constexpr std::uint32_t weight_of(std::uint32_t packed) { return packed >> 16; }
 
-}  // namespace spinney
+}  // namespace spinney::criterion

@@ -24,14 +24,14 @@
 #include "spinney/criterion/criterion.h"
 #include "spinney/criterion/principal.h"
 
-namespace spinney {
+namespace spinney::criterion {
 
 // Enumerating all subsets of m categories costs 2^(m-1) scores; up to here it is cheap.
 constexpr std::size_t max_enumerated = 10;
 
 template <class Scanner>
-SPINNEY_INLINE bool allowed(const Scanner& scanner, const ScanRequest& request, Row n_left,
-                            Row n_right) {
+SPINNEY_INLINE bool allowed(const Scanner& scanner, const ScanRequest& request, common::Row n_left,
+                            common::Row n_right) {
   const double min_weight = request.limits.min_weight_leaf;
   // A side whose weight is lost in the rounding of the total is no side.
   const double least = 1e-15 * request.node.stat[0];
@@ -48,8 +48,8 @@ SPINNEY_INLINE bool allowed(const Scanner& scanner, const ScanRequest& request, 
 
 // Whether the split here beats `best`; if so its score is kept there.
 template <class Scanner>
-SPINNEY_INLINE bool improves(const Scanner& scanner, const ScanRequest& request, Row n_left,
-                             Row n_right, Split& best) {
+SPINNEY_INLINE bool improves(const Scanner& scanner, const ScanRequest& request, common::Row n_left,
+                             common::Row n_right, Split& best) {
   const double score = scanner.score(n_left, n_right);
   if constexpr (Scanner::has_tie) {
     if (!(score >= best.score)) return false;
@@ -72,20 +72,20 @@ SPINNEY_INLINE bool improves(const Scanner& scanner, const ScanRequest& request,
 // that it beats the best is rare, and rare is what branches are good at.
 template <class Scanner>
 SPINNEY_INLINE void scan_dense(Scanner& scanner, const ScanRequest& request, Split& best) {
-  const Entry* const entries = request.entries;
-  const Row n = request.n_entries;
-  const Row margin = std::max<Row>(request.limits.min_samples_leaf, 1);
+  const table::Entry* const entries = request.entries;
+  const common::Row n = request.n_entries;
+  const common::Row margin = std::max<common::Row>(request.limits.min_samples_leaf, 1);
   if (n / 2 < margin) return;
   const int code_shift = scanner.layout().code_shift();
   scanner.reset(request.node.stat);
-  Row i = 0;
+  common::Row i = 0;
   for (; i + 1 < margin; ++i) scanner.move(entries[i]);
-  const Row last = n - margin;
-  Row found = n;
+  const common::Row last = n - margin;
+  common::Row found = n;
   double best_score = best.score;
-  Entry current = entries[i];
+  table::Entry current = entries[i];
   for (; i < last; ++i) {
-    const Entry next = entries[i + 1];
+    const table::Entry next = entries[i + 1];
     scanner.move(current);
     const bool differs = ((current ^ next) >> code_shift) != 0;
     current = next;
@@ -102,7 +102,7 @@ SPINNEY_INLINE void scan_dense(Scanner& scanner, const ScanRequest& request, Spl
   }
   if (found == n) return;
   if constexpr (Scanner::has_cheap_score) best.score = best_score;
-  const EntryLayout& layout = scanner.layout();
+  const table::EntryLayout& layout = scanner.layout();
   best.feature = request.feature;
   best.categorical = false;
   best.only_missing_right = false;
@@ -118,30 +118,31 @@ template <class Scanner>
 void implicit_stat(const Scanner& scanner, const ScanRequest& request, double* stat) {
   const std::size_t size = scanner.stat_size();
   std::fill(stat, stat + size, 0.0);
-  for (Row i = 0; i < request.n_entries; ++i) scanner.add(stat, request.entries[i]);
+  for (common::Row i = 0; i < request.n_entries; ++i) scanner.add(stat, request.entries[i]);
   for (std::size_t k = 0; k < size; ++k) stat[k] = request.node.stat[k] - stat[k];
 }
 
 // Numeric columns with missing or implicit values. Missing rows are tried right, then left.
 template <class Scanner>
 void scan_numeric(Scanner& scanner, const ScanRequest& request, ScanScratch& scratch, Split& best) {
-  const CodedColumn& column = *request.column;
-  const EntryLayout layout = scanner.layout();
-  const Entry* const entries = request.entries;
-  const Row n = request.node.n_rows;
-  const Row margin = std::max<Row>(request.limits.min_samples_leaf, 1);
-  const Row n_implicit = request.n_implicit();
-  const auto position = [&](Code code) {
-    return static_cast<Row>(
+  const table::CodedColumn& column = *request.column;
+  const table::EntryLayout layout = scanner.layout();
+  const table::Entry* const entries = request.entries;
+  const common::Row n = request.node.n_rows;
+  const common::Row margin = std::max<common::Row>(request.limits.min_samples_leaf, 1);
+  const common::Row n_implicit = request.n_implicit();
+  const auto position = [&](common::Code code) {
+    return static_cast<common::Row>(
         std::partition_point(entries, entries + request.n_entries,
-                             [&](Entry entry) { return layout.code(entry) < code; }) -
+                             [&](table::Entry entry) { return layout.code(entry) < code; }) -
         entries);
   };
-  const Row end_listed = position(column.missing_code);  // listed and not missing: [0, end_listed)
+  const common::Row end_listed =
+      position(column.missing_code);  // listed and not missing: [0, end_listed)
   const bool implicit_missing = n_implicit > 0 && column.is_missing(column.implicit_code);
-  const Row n_missing = implicit_missing ? n_implicit : request.n_entries - end_listed;
+  const common::Row n_missing = implicit_missing ? n_implicit : request.n_entries - end_listed;
   const bool has_block = n_implicit > 0 && !implicit_missing;
-  const Row block_at = has_block ? position(column.implicit_code) : end_listed;
+  const common::Row block_at = has_block ? position(column.implicit_code) : end_listed;
   if (n_implicit > 0) {
     scratch.group_stats.resize(scanner.stat_size());
     implicit_stat(scanner, request, scratch.group_stats.data());
@@ -150,19 +151,19 @@ void scan_numeric(Scanner& scanner, const ScanRequest& request, ScanScratch& scr
 
   for (int missing_left = 0; missing_left <= (n_missing > 0 ? 1 : 0); ++missing_left) {
     scanner.reset(request.node.stat);
-    Row n_left = 0;
+    common::Row n_left = 0;
     if (missing_left != 0) {
       if (implicit_missing) {
         scanner.move_block(block);
       } else {
-        for (Row i = end_listed; i < request.n_entries; ++i) scanner.move(entries[i]);
+        for (common::Row i = end_listed; i < request.n_entries; ++i) scanner.move(entries[i]);
       }
       n_left = n_missing;
     }
     bool has_below = false;
-    Code code_below = 0;
-    Row below = 0;
-    const auto boundary = [&](Row above, bool above_is_missing) {
+    common::Code code_below = 0;
+    common::Row below = 0;
+    const auto boundary = [&](common::Row above, bool above_is_missing) {
       if (n_left < margin || n - n_left < margin) return;
       if (!improves(scanner, request, n_left, n - n_left, best)) return;
       best.feature = request.feature;
@@ -174,10 +175,10 @@ void scan_numeric(Scanner& scanner, const ScanRequest& request, ScanScratch& scr
       best.below = below;
       best.above = above;
     };
-    const auto feed = [&](Row from, Row to) {
-      for (Row i = from; i < to; ++i) {
-        const Entry entry = entries[i];
-        const Code code = layout.code(entry);
+    const auto feed = [&](common::Row from, common::Row to) {
+      for (common::Row i = from; i < to; ++i) {
+        const table::Entry entry = entries[i];
+        const common::Code code = layout.code(entry);
         if (has_below && code != code_below) boundary(layout.row(entry), false);
         scanner.move(entry);
         ++n_left;
@@ -203,16 +204,16 @@ void scan_numeric(Scanner& scanner, const ScanRequest& request, ScanScratch& scr
 // A range of values of a numeric column; what is smaller is left already.
 template <class Scanner>
 void scan_range(Scanner& scanner, const ScanRequest& request, Split& best) {
-  const EntryLayout layout = scanner.layout();
-  const Entry* const entries = request.entries;
-  const Row n = request.node.n_rows;
-  const Row margin = std::max<Row>(request.limits.min_samples_leaf, 1);
+  const table::EntryLayout layout = scanner.layout();
+  const table::Entry* const entries = request.entries;
+  const common::Row n = request.node.n_rows;
+  const common::Row margin = std::max<common::Row>(request.limits.min_samples_leaf, 1);
   scanner.reset(request.node.stat);
   scanner.move_block(request.before);
-  for (Row i = 0; i + 1 < request.n_entries; ++i) {
+  for (common::Row i = 0; i + 1 < request.n_entries; ++i) {
     scanner.move(entries[i]);
     if (layout.code(entries[i]) == layout.code(entries[i + 1])) continue;
-    const Row n_left = request.n_before + i + 1;
+    const common::Row n_left = request.n_before + i + 1;
     if (n_left < margin || n - n_left < margin) continue;
     if (!improves(scanner, request, n_left, n - n_left, best)) continue;
     best.feature = request.feature;
@@ -234,25 +235,25 @@ void scan_range(Scanner& scanner, const ScanRequest& request, Split& best) {
 template <class Scanner>
 void scan_categorical(Scanner& scanner, const ScanRequest& request, ScanScratch& scratch,
                       Split& best) {
-  const CodedColumn& column = *request.column;
-  const EntryLayout layout = scanner.layout();
+  const table::CodedColumn& column = *request.column;
+  const table::EntryLayout layout = scanner.layout();
   const std::size_t size = scanner.stat_size();
-  const Row n = request.node.n_rows;
-  const Row margin = std::max<Row>(request.limits.min_samples_leaf, 1);
+  const common::Row n = request.node.n_rows;
+  const common::Row margin = std::max<common::Row>(request.limits.min_samples_leaf, 1);
 
   struct Group {
-    Code code;
-    Row n_rows;
+    common::Code code;
+    common::Row n_rows;
     double key;
   };
   std::vector<Group> groups;
   std::vector<double>& stats = scratch.group_stats;
   stats.clear();
-  for (Row i = 0; i < request.n_entries;) {
-    const Code code = layout.code(request.entries[i]);
+  for (common::Row i = 0; i < request.n_entries;) {
+    const common::Code code = layout.code(request.entries[i]);
     stats.resize(stats.size() + size, 0.0);
     double* stat = stats.data() + stats.size() - size;
-    const Row begin = i;
+    const common::Row begin = i;
     for (; i < request.n_entries && layout.code(request.entries[i]) == code; ++i) {
       scanner.add(stat, request.entries[i]);
     }
@@ -269,7 +270,7 @@ void scan_categorical(Scanner& scanner, const ScanRequest& request, ScanScratch&
   std::vector<std::size_t> order(m);
   std::iota(order.begin(), order.end(), std::size_t{0});
   bool found = false;
-  const auto keep = [&](Row n_left) {
+  const auto keep = [&](common::Row n_left) {
     found = true;
     best.feature = request.feature;
     best.categorical = true;
@@ -282,7 +283,7 @@ void scan_categorical(Scanner& scanner, const ScanRequest& request, ScanScratch&
     // Walk the subsets without the last category in Gray code order: one category changes side at
     // a step. Its complement is the same split, so half the subsets are enough.
     scanner.reset(request.node.stat);
-    Row n_left = 0;
+    common::Row n_left = 0;
     std::uint32_t subset = 0;
     for (std::uint32_t step = 1; step < (std::uint32_t{1} << (m - 1)); ++step) {
       const int g = std::countr_zero(step);
@@ -326,7 +327,7 @@ void scan_categorical(Scanner& scanner, const ScanRequest& request, ScanScratch&
                (groups[a].key == groups[b].key && groups[a].code < groups[b].code);
       });
       scanner.reset(request.node.stat);
-      Row n_left = 0;
+      common::Row n_left = 0;
       for (std::size_t p = 0; p + 1 < m; ++p) {
         scanner.move_block(stats.data() + order[p] * size);
         n_left += groups[order[p]].n_rows;
@@ -359,12 +360,12 @@ void scan_other(Scanner& scanner, const ScanRequest& request, ScanScratch& scrat
 }
 
 // Whether the plain loop serves: every row of the node listed, none missing.
-inline bool is_dense(const ScanRequest& request, const EntryLayout& layout) {
-  const CodedColumn& column = *request.column;
+inline bool is_dense(const ScanRequest& request, const table::EntryLayout& layout) {
+  const table::CodedColumn& column = *request.column;
   return request.before == nullptr && !column.categorical &&
          request.n_entries == request.node.n_rows &&
          !(column.has_missing &&
            column.is_missing(layout.code(request.entries[request.n_entries - 1])));
 }
 
-}  // namespace spinney
+}  // namespace spinney::criterion

@@ -7,7 +7,10 @@
 #include "spinney/common/parallel.h"
 #include "spinney/distance/vector_distance.h"
 
-namespace spinney {
+namespace spinney::distance {
+
+using common::parallel_for;
+using common::worthwhile_threads;
 
 namespace {
 
@@ -18,12 +21,12 @@ void check_rows(std::span<const std::int64_t> rows, std::size_t n_rows) {
   const bool inside = std::all_of(rows.begin(), rows.end(), [n_rows](std::int64_t row) {
     return static_cast<std::uint64_t>(row) < n_rows;
   });
-  if (!inside) throw InputError("closer: row number out of range");
+  if (!inside) throw common::InputError("closer: row number out of range");
 }
 
 void check(const Triplets& triplets, std::size_t n_rows, std::size_t n_pivots) {
   if (triplets.a.size() != triplets.x.size() || triplets.b.size() != triplets.x.size()) {
-    throw InputError("closer: x, a and b differ in length");
+    throw common::InputError("closer: x, a and b differ in length");
   }
   check_rows(triplets.x, n_rows);
   check_rows(triplets.a, n_pivots);
@@ -68,10 +71,10 @@ SPINNEY_INLINE void compare(const VectorTask& task, std::size_t first, std::size
                 __attribute__((always_inline)) { return function(x, a, b, n); });         \
   }
 
-SPINNEY_COMPARE(compare_euclidean, distance::is_closer<distance::Euclidean>)
-SPINNEY_COMPARE(compare_manhattan, distance::is_closer<distance::Manhattan>)
-SPINNEY_COMPARE(compare_chebyshev, distance::is_closer<distance::Chebyshev>)
-SPINNEY_COMPARE(compare_cosine, distance::is_closer_in_angle)
+SPINNEY_COMPARE(compare_euclidean, is_closer<Euclidean>)
+SPINNEY_COMPARE(compare_manhattan, is_closer<Manhattan>)
+SPINNEY_COMPARE(compare_chebyshev, is_closer<Chebyshev>)
+SPINNEY_COMPARE(compare_cosine, is_closer_in_angle)
 
 #undef SPINNEY_COMPARE
 
@@ -80,7 +83,7 @@ SPINNEY_COMPARE(compare_cosine, distance::is_closer_in_angle)
 void find_closer(VectorMetric metric, const Vectors& rows, const Vectors& pivots,
                  const Triplets& triplets, int n_threads, bool* out) {
   if (rows.n_features != pivots.n_features) {
-    throw InputError("closer: rows and pivots differ in length");
+    throw common::InputError("closer: rows and pivots differ in length");
   }
   check(triplets, rows.n_rows, pivots.n_rows);
   const VectorTask task{rows.values,
@@ -118,4 +121,4 @@ void find_closer(StringMetric metric, const Strings& rows, const Strings& pivots
   });
 }
 
-}  // namespace spinney
+}  // namespace spinney::distance

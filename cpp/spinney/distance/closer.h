@@ -8,7 +8,7 @@
 
 #include "spinney/distance/edit_distance.h"
 
-namespace spinney {
+namespace spinney::distance {
 
 enum class VectorMetric { euclidean, manhattan, chebyshev, cosine };
 enum class StringMetric { edit, hamming };
@@ -41,4 +41,4 @@ void find_closer(VectorMetric metric, const Vectors& rows, const Vectors& pivots
 void find_closer(StringMetric metric, const Strings& rows, const Strings& pivots,
                  const Triplets& triplets, int n_threads, bool* out);
 
-}  // namespace spinney
+}  // namespace spinney::distance

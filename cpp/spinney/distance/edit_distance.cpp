@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace spinney {
+namespace spinney::distance {
 
 namespace {
 
@@ -107,8 +107,8 @@ std::int64_t edit_distance(Characters a, Characters b) {
   return a.size() <= word_length ? by_words(Places(a), a.size(), b) : by_cells(a, b);
 }
 
-class EditPattern::Places : public spinney::Places {
-  using spinney::Places::Places;
+class EditPattern::Places : public distance::Places {
+  using distance::Places::Places;
 };
 
 EditPattern::EditPattern(Characters pattern) : pattern_(pattern) {
@@ -130,4 +130,4 @@ std::int64_t hamming_distance(Characters a, Characters b) {
   return static_cast<std::int64_t>(distance);
 }
 
-}  // namespace spinney
+}  // namespace spinney::distance

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-namespace spinney {
+namespace spinney::distance {
 
 using Characters = std::span<const std::uint32_t>;
 
@@ -30,4 +30,4 @@ class EditPattern {
 // Positions with different characters; those that only the longer string has count as different.
 std::int64_t hamming_distance(Characters a, Characters b);
 
-}  // namespace spinney
+}  // namespace spinney::distance

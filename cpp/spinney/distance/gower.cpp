@@ -9,7 +9,10 @@
 #include "spinney/common/parallel.h"
 #include "spinney/distance/nearest.h"
 
-namespace spinney {
+namespace spinney::distance {
+
+using common::parallel_for;
+using common::worthwhile_threads;
 
 namespace {
 
@@ -207,7 +210,9 @@ void for_blocks(const MixedColumns& columns, const MixedRows& queries, const Mix
 void find_nearest_gower(const MixedColumns& columns, const MixedRows& queries,
                         const MixedRows& rows, std::size_t k, int n_threads, double* distances,
                         std::int64_t* indices) {
-  if (k == 0 || k > rows.n_rows) throw InputError("gower: k must be from 1 to the number of rows");
+  if (k == 0 || k > rows.n_rows) {
+    throw common::InputError("gower: k must be from 1 to the number of rows");
+  }
   using Group = std::vector<Nearest>;
   for_blocks(
       columns, queries, rows, n_threads, [k](std::size_t n) { return Group(n, Nearest(k)); },
@@ -231,4 +236,4 @@ void gower_distances(const MixedColumns& columns, const MixedRows& queries, cons
       [](int, std::size_t, std::size_t) {});
 }
 
-}  // namespace spinney
+}  // namespace spinney::distance

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace spinney {
+namespace spinney::distance {
 
 // Column j has its n_rows values side by side, at j * n_rows. A missing number is NaN, a missing
 // category negative and larger than `unseen`, which differs from every category.
@@ -39,4 +39,4 @@ void find_nearest_gower(const MixedColumns& columns, const MixedRows& queries,
 void gower_distances(const MixedColumns& columns, const MixedRows& queries, const MixedRows& rows,
                      int n_threads, double* out);
 
-}  // namespace spinney
+}  // namespace spinney::distance

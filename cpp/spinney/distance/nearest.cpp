@@ -4,7 +4,10 @@
 #include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::distance {
+
+using common::parallel_for;
+using common::worthwhile_threads;
 
 // Most values are not below the bound: sixteen are asked at once.
 SPINNEY_KERNEL std::size_t find_below(const double* values, std::size_t i, std::size_t n,
@@ -35,7 +38,9 @@ void Nearest::add_block(const double* distances, std::size_t n, Place first) {
 
 void select_nearest(const double* matrix, std::size_t n_rows, std::size_t n_columns, std::size_t k,
                     int n_threads, double* distances, std::int64_t* columns) {
-  if (k == 0 || k > n_columns) throw InputError("nearest: k must be from 1 to the number of rows");
+  if (k == 0 || k > n_columns) {
+    throw common::InputError("nearest: k must be from 1 to the number of rows");
+  }
   const double cells = static_cast<double>(n_rows) * static_cast<double>(n_columns);
   parallel_for(n_rows, worthwhile_threads(cells, n_threads), [&](std::size_t row, int) {
     Nearest nearest(k);
@@ -44,4 +49,4 @@ void select_nearest(const double* matrix, std::size_t n_rows, std::size_t n_colu
   });
 }
 
-}  // namespace spinney
+}  // namespace spinney::distance

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace spinney {
+namespace spinney::distance {
 
 // Numbers of rows in results: what NumPy indexes with.
 using Place = std::int64_t;
@@ -136,4 +136,4 @@ std::size_t find_below(const double* values, std::size_t i, std::size_t n, doubl
 void select_nearest(const double* matrix, std::size_t n_rows, std::size_t n_columns, std::size_t k,
                     int n_threads, double* distances, std::int64_t* columns);
 
-}  // namespace spinney
+}  // namespace spinney::distance

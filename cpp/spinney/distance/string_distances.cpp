@@ -2,7 +2,10 @@
 
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::distance {
+
+using common::parallel_for;
+using common::worthwhile_threads;
 
 void string_distances(StringMetric metric, const Strings& queries, const Strings& rows,
                       int n_threads, double* out) {
@@ -19,4 +22,4 @@ void string_distances(StringMetric metric, const Strings& queries, const Strings
       });
 }
 
-}  // namespace spinney
+}  // namespace spinney::distance

@@ -3,10 +3,10 @@
 
 #include "spinney/distance/closer.h"
 
-namespace spinney {
+namespace spinney::distance {
 
 // out[i * rows.n_rows + j] is the distance of query i to row j.
 void string_distances(StringMetric metric, const Strings& queries, const Strings& rows,
                       int n_threads, double* out);
 
-}  // namespace spinney
+}  // namespace spinney::distance

@@ -11,7 +11,10 @@
 #include "spinney/tree/prepared_table.h"
 #include "spinney/tree/presorted_table.h"
 
-namespace spinney {
+namespace spinney::ensemble {
+
+using common::Watch;
+
 namespace {
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
@@ -37,7 +40,7 @@ class Learner {
   virtual ~Learner() = default;
   virtual void grow(std::uint64_t seed, Watch& watch) = 0;
   // The tree grown last, and the weights of each class in its leaves: [node * n_classes + class].
-  virtual const Tree& tree() const = 0;
+  virtual const tree::Tree& tree() const = 0;
   virtual const std::vector<double>& sums() const = 0;
   // Multiplies weights by the factors of their leaf and class; none falls below epsilon.
   virtual void reweigh(const std::vector<double>& factors) = 0;
@@ -45,51 +48,52 @@ class Learner {
 
 class ShallowLearner final : public Learner {
  public:
-  ShallowLearner(const Table& table, const Targets& targets, const GrowOptions& options,
-                 double* weights)
+  ShallowLearner(const table::Table& table, const criterion::Targets& targets,
+                 const tree::GrowOptions& options, double* weights)
       : grower_(table, targets, options, weights) {}
   void grow(std::uint64_t seed, Watch& watch) override { grower_.grow(seed, watch); }
-  const Tree& tree() const override { return grower_.tree(); }
+  const tree::Tree& tree() const override { return grower_.tree(); }
   const std::vector<double>& sums() const override { return grower_.sums(); }
   void reweigh(const std::vector<double>& factors) override { grower_.reweigh(factors, epsilon); }
 
  private:
-  CountedGrower grower_;
+  tree::CountedGrower grower_;
 };
 
 class AnyLearner final : public Learner {
  public:
-  AnyLearner(const Table& table, const Targets& targets, const GrowOptions& options,
-             double* weights)
+  AnyLearner(const table::Table& table, const criterion::Targets& targets,
+             const tree::GrowOptions& options, double* weights)
       : targets_(targets), options_(options), weights_(weights), n_classes_(targets.n_classes[0]) {
     const bool all_columns = options.max_features == 0 ||
                              options.max_features >= static_cast<std::int64_t>(table.n_features());
     if (all_columns && !options.random_splits) {
-      presorted_ =
-          std::make_unique<PresortedTable>(table, targets_, options.criterion, options.n_threads);
+      presorted_ = std::make_unique<tree::PresortedTable>(table, targets_, options.criterion,
+                                                          options.n_threads);
     } else {
-      prepared_ = std::make_unique<PreparedTable>(table, options.random_splits, options.n_threads);
+      prepared_ =
+          std::make_unique<tree::PreparedTable>(table, options.random_splits, options.n_threads);
     }
   }
 
   void grow(std::uint64_t seed, Watch& watch) override {
     options_.seed = seed;
     if (presorted_ != nullptr) {
-      grow_tree(*presorted_, targets_, options_, watch, scratch_);
+      tree::grow_tree(*presorted_, targets_, options_, watch, scratch_);
     } else {
-      grow_tree(*prepared_, targets_, options_, watch, scratch_);
+      tree::grow_tree(*prepared_, targets_, options_, watch, scratch_);
     }
     sums_.assign(scratch_.tree.size() * n_classes_, 0.0);
-    for_leaf_rows([&](Row row, std::size_t node) {
+    for_leaf_rows([&](common::Row row, std::size_t node) {
       sums_[node * n_classes_ + targets_.labels[row]] += weights_[row];
     });
   }
 
-  const Tree& tree() const override { return scratch_.tree; }
+  const tree::Tree& tree() const override { return scratch_.tree; }
   const std::vector<double>& sums() const override { return sums_; }
 
   void reweigh(const std::vector<double>& factors) override {
-    for_leaf_rows([&](Row row, std::size_t node) {
+    for_leaf_rows([&](common::Row row, std::size_t node) {
       const double factor = factors[node * n_classes_ + targets_.labels[row]];
       weights_[row] = std::max(weights_[row] * factor, epsilon);
     });
@@ -99,13 +103,13 @@ class AnyLearner final : public Learner {
   // Calls body(row, node) for the rows of each leaf.
   template <class Body>
   void for_leaf_rows(const Body& body) const {
-    const Tree& tree = scratch_.tree;
+    const tree::Tree& tree = scratch_.tree;
     std::vector<std::size_t> stack{0};
     std::size_t at = 0;
     while (!stack.empty()) {
       const std::size_t node = stack.back();
       stack.pop_back();
-      if (tree.left[node] != no_child) {
+      if (tree.left[node] != tree::no_child) {
         stack.push_back(static_cast<std::size_t>(tree.right[node]));
         stack.push_back(static_cast<std::size_t>(tree.left[node]));
         continue;
@@ -115,20 +119,21 @@ class AnyLearner final : public Learner {
     }
   }
 
-  Targets targets_;
-  GrowOptions options_;
+  criterion::Targets targets_;
+  tree::GrowOptions options_;
   double* weights_;
   std::size_t n_classes_;
   // One of them: for trees that look at all columns, and for the rest.
-  std::unique_ptr<PresortedTable> presorted_;
-  std::unique_ptr<PreparedTable> prepared_;
-  TreeScratch scratch_;
+  std::unique_ptr<tree::PresortedTable> presorted_;
+  std::unique_ptr<tree::PreparedTable> prepared_;
+  tree::TreeScratch scratch_;
   std::vector<double> sums_;
 };
 
 class AdaBoost {
  public:
-  AdaBoost(const Table& table, Targets targets, const AdaBoostOptions& options, double* weights)
+  AdaBoost(const table::Table& table, criterion::Targets targets, const AdaBoostOptions& options,
+           double* weights)
       : options_(options), n_classes_(targets.n_classes[0]) {
     // Rows without weight are left out; the others keep some.
     for (std::size_t row = 0; row < targets.n_rows; ++row) {
@@ -136,7 +141,7 @@ class AdaBoost {
     }
     targets.weights = weights;
     targets.integral_weights = false;
-    if (CountedGrower::serves(table, targets, options.tree)) {
+    if (tree::CountedGrower::serves(table, targets, options.tree)) {
       learner_ = std::make_unique<ShallowLearner>(table, targets, options.tree, weights);
     } else {
       learner_ = std::make_unique<AnyLearner>(table, targets, options.tree, weights);
@@ -185,11 +190,11 @@ class AdaBoost {
 
   // The share of weight of the rows that the tree gets wrong.
   double find_error() const {
-    const Tree& tree = learner_->tree();
+    const tree::Tree& tree = learner_->tree();
     double all = 0;
     double wrong = 0;
     for (std::size_t node = 0; node < tree.size(); ++node) {
-      if (tree.left[node] != no_child) continue;
+      if (tree.left[node] != tree::no_child) continue;
       const std::size_t told = class_of(node);
       for (std::size_t k = 0; k < n_classes_; ++k) {
         const double sum = learner_->sums()[node * n_classes_ + k];
@@ -201,17 +206,17 @@ class AdaBoost {
   }
 
   std::size_t class_of(std::size_t node) const {
-    const Tree& tree = learner_->tree();
+    const tree::Tree& tree = learner_->tree();
     return place_of_largest(tree.value.data() + node * tree.value_size, n_classes_);
   }
 
   // False if the sum of weights is not finite.
   bool reweigh(double weight) {
-    const Tree& tree = learner_->tree();
+    const tree::Tree& tree = learner_->tree();
     std::vector<double> factors(tree.size() * n_classes_);
     double sum = 0;
     for (std::size_t node = 0; node < tree.size(); ++node) {
-      if (tree.left[node] != no_child) continue;
+      if (tree.left[node] != tree::no_child) continue;
       double* const of_leaf = factors.data() + node * n_classes_;
       if (options_.kind == AdaBoostKind::real) {
         find_factors_of_probabilities(tree.value.data() + node * tree.value_size, of_leaf);
@@ -249,16 +254,17 @@ class AdaBoost {
 
 }  // namespace
 
-void adaboost(const Table& table, const Targets& targets, const AdaBoostOptions& options,
-              double* weights, Forest& forest, AdaBoostHistory& history, Watch& watch) {
+void adaboost(const table::Table& table, const criterion::Targets& targets,
+              const AdaBoostOptions& options, double* weights, Forest& forest,
+              AdaBoostHistory& history, Watch& watch) {
   if (targets.n_outputs != 1 || targets.labels == nullptr) {
-    throw InputError("AdaBoost: expected one output of classes");
+    throw common::InputError("AdaBoost: expected one output of classes");
   }
   AdaBoost(table, targets, options, weights).run(forest, history, watch);
 }
 
-void add_votes(const Forest& forest, const Table& table, const double* tree_weights, bool real,
-               std::size_t first, std::size_t last, int n_threads, double* out) {
+void add_votes(const Forest& forest, const table::Table& table, const double* tree_weights,
+               bool real, std::size_t first, std::size_t last, int n_threads, double* out) {
   const std::size_t n_classes = forest.shape.width();
   Forest part;  // the trees asked for
   part.shape = forest.shape;
@@ -290,4 +296,4 @@ void add_votes(const Forest& forest, const Table& table, const double* tree_weig
                });
 }
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

@@ -10,7 +10,7 @@
 #include "spinney/table/table.h"
 #include "spinney/tree/grower.h"
 
-namespace spinney {
+namespace spinney::ensemble {
 
 enum class AdaBoostKind : std::uint8_t {
   samme,  // votes; a tree must beat guessing one of the classes
@@ -19,7 +19,7 @@ enum class AdaBoostKind : std::uint8_t {
 };
 
 struct AdaBoostOptions {
-  GrowOptions tree;  // the weights sum to one; the seed comes from `seeds`
+  tree::GrowOptions tree;  // the weights sum to one; the seed comes from `seeds`
   AdaBoostKind kind = AdaBoostKind::samme;
   std::size_t n_rounds = 50;
   double learning_rate = 1;
@@ -41,12 +41,13 @@ struct AdaBoostHistory {
 
 // Appends trees to the forest. targets has one output of classes; its weights are where the rounds
 // start from, they sum to one, and hold the last ones afterwards.
-void adaboost(const Table& table, const Targets& targets, const AdaBoostOptions& options,
-              double* weights, Forest& forest, AdaBoostHistory& history, Watch& watch);
+void adaboost(const table::Table& table, const criterion::Targets& targets,
+              const AdaBoostOptions& options, double* weights, Forest& forest,
+              AdaBoostHistory& history, common::Watch& watch);
 
 // out[row * n_classes + k] += what trees [first, last) say for class k: their weights as votes, or,
 // if real, (K − 1) (log p_k − mean of log p).
-void add_votes(const Forest& forest, const Table& table, const double* tree_weights, bool real,
-               std::size_t first, std::size_t last, int n_threads, double* out);
+void add_votes(const Forest& forest, const table::Table& table, const double* tree_weights,
+               bool real, std::size_t first, std::size_t last, int n_threads, double* out);
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

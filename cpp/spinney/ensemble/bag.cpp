@@ -1,6 +1,8 @@
 #include "spinney/ensemble/bag.h"
 
-namespace spinney {
+namespace spinney::ensemble {
+
+using common::Row;
 
 Bag::Bag(std::size_t n_rows, std::size_t n_drawn, bool replace, const double* weights)
     : n_rows_(n_rows), n_drawn_(n_drawn), replace_(replace), weights_(weights) {
@@ -43,4 +45,4 @@ Bag::Bag(std::size_t n_rows, std::size_t n_drawn, bool replace, const double* we
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

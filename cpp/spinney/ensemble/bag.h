@@ -10,7 +10,7 @@
 #include "spinney/common/random.h"
 #include "spinney/common/types.h"
 
-namespace spinney {
+namespace spinney::ensemble {
 
 // Draws rows uniformly or in proportion to weights: with replacement by Walker's alias method (two
 // numbers a draw, whatever the weights), without replacement by drawing again what was drawn
@@ -25,7 +25,7 @@ class Bag {
   // come as zeros.
   template <class Visit>
   void draw(std::uint64_t tree_seed, std::uint32_t* counts, const Visit& visit) const {
-    Stream stream(tree_seed, Purpose::rows, 0);
+    common::Stream stream(tree_seed, common::Purpose::rows, 0);
     if (!replace_ && keep_.empty() && 2 * n_drawn_ > n_rows_) return shuffle(stream, counts, visit);
     std::size_t n_again = 0;
     for (std::size_t i = 0; i < n_drawn_;) {
@@ -46,13 +46,14 @@ class Bag {
 
   // The rows with the smallest -log(u) / weight among those that were not drawn.
   template <class Visit>
-  void draw_rest(Stream& stream, std::size_t n, std::uint32_t* counts, const Visit& visit) const {
-    std::vector<std::pair<double, Row>> order;
+  void draw_rest(common::Stream& stream, std::size_t n, std::uint32_t* counts,
+                 const Visit& visit) const {
+    std::vector<std::pair<double, common::Row>> order;
     for (std::size_t row = 0; row < n_rows_; ++row) {
       const double u = stream.uniform();
       if (counts[row] > 0 || !(weights_[row] > 0)) continue;
       order.emplace_back(std::log(-std::log1p(-u)) - std::log(weights_[row]),
-                         static_cast<Row>(row));
+                         static_cast<common::Row>(row));
     }
     n = std::min(n, order.size());
     std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end());
@@ -64,9 +65,9 @@ class Bag {
 
   // Most of the rows without replacement: the beginning of a random order.
   template <class Visit>
-  void shuffle(Stream& stream, std::uint32_t* counts, const Visit& visit) const {
-    std::vector<Row> order(n_rows_);
-    for (std::size_t row = 0; row < n_rows_; ++row) order[row] = static_cast<Row>(row);
+  void shuffle(common::Stream& stream, std::uint32_t* counts, const Visit& visit) const {
+    std::vector<common::Row> order(n_rows_);
+    for (std::size_t row = 0; row < n_rows_; ++row) order[row] = static_cast<common::Row>(row);
     for (std::size_t i = 0; i < n_drawn_; ++i) {
       std::swap(order[i], order[i + static_cast<std::size_t>(stream.below(n_rows_ - i))]);
       ++counts[order[i]];
@@ -79,7 +80,7 @@ class Bag {
   bool replace_;
   const double* weights_;
   std::vector<double> keep_;
-  std::vector<Row> alias_;
+  std::vector<common::Row> alias_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

@@ -5,18 +5,21 @@
 
 #include "spinney/common/random.h"
 
-namespace spinney {
+namespace spinney::ensemble {
+
+using common::Code;
+
 namespace {
 
 constexpr double prior_rows = 5;  // as many rows of the mean target are added to each category
 
-bool is_ordered(const Column& column) {
-  return column.kind == ColumnKind::categorical && column.n_categories > 2;
+bool is_ordered(const table::Column& column) {
+  return column.kind == table::ColumnKind::categorical && column.n_categories > 2;
 }
 
 // One number for each row's target: the class or the value, in a random direction if there are more
 // than two classes or several outputs.
-std::vector<double> direction_of(const Targets& targets, Stream& stream) {
+std::vector<double> direction_of(const criterion::Targets& targets, common::Stream& stream) {
   std::vector<double> out(targets.n_rows);
   for (std::size_t o = 0; o < targets.n_outputs; ++o) {
     if (targets.labels == nullptr) {
@@ -36,25 +39,28 @@ std::vector<double> direction_of(const Targets& targets, Stream& stream) {
 
 }  // namespace
 
-bool has_ordered_categories(const Table& table) {
+bool has_ordered_categories(const table::Table& table) {
   return std::any_of(table.columns.begin(), table.columns.end(), is_ordered);
 }
 
-std::vector<std::vector<Code>> order_categories(const Table& table, const Targets& targets,
+std::vector<std::vector<Code>> order_categories(const table::Table& table,
+                                                const criterion::Targets& targets,
                                                 const std::uint32_t* counts,
                                                 std::uint64_t tree_seed) {
   std::vector<std::vector<Code>> ranks(table.n_features());
-  Stream stream(tree_seed, Purpose::orders, 0);
+  common::Stream stream(tree_seed, common::Purpose::orders, 0);
   std::vector<double> direction;
-  std::vector<Row> rows;
+  std::vector<common::Row> rows;
   for (std::size_t f = 0; f < table.n_features(); ++f) {
-    const Column& column = table.columns[f];
+    const table::Column& column = table.columns[f];
     if (!is_ordered(column)) continue;
     if (direction.empty()) {
       direction = direction_of(targets, stream);
       for (std::size_t row = 0; row < targets.n_rows; ++row) {
         if (counts != nullptr && counts[row] > 0) continue;
-        if (tells_order(tree_seed, static_cast<Row>(row))) rows.push_back(static_cast<Row>(row));
+        if (tells_order(tree_seed, static_cast<common::Row>(row))) {
+          rows.push_back(static_cast<common::Row>(row));
+        }
       }
     }
     const auto n_codes = static_cast<std::size_t>(column.n_categories) + 1;
@@ -62,7 +68,7 @@ std::vector<std::vector<Code>> order_categories(const Table& table, const Target
     std::vector<double> weights(n_codes);
     double total = 0;
     double weight = 0;
-    for (const Row row : rows) {
+    for (const common::Row row : rows) {
       const std::int32_t category = column.category(row);
       const auto code = static_cast<std::size_t>(category < 0 ? column.n_categories : category);
       const double w = targets.weights != nullptr ? targets.weights[row] : 1.0;
@@ -91,4 +97,4 @@ std::vector<std::vector<Code>> order_categories(const Table& table, const Target
   return ranks;
 }
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

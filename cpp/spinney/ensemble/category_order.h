@@ -10,22 +10,26 @@
 #include "spinney/criterion/criterion.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::ensemble {
 
 // Half of the rows that a tree does not see, or of all rows if it sees them all, tell the order;
 // out of the bag a tree is asked only about rows that did not.
-inline bool tells_order(std::uint64_t tree_seed, Row row) {
-  return (mix(combine(tree_seed, static_cast<std::uint64_t>(Purpose::orders)) + row) & 1) != 0;
+inline bool tells_order(std::uint64_t tree_seed, common::Row row) {
+  return (common::mix(
+              common::combine(tree_seed, static_cast<std::uint64_t>(common::Purpose::orders)) +
+              row) &
+          1) != 0;
 }
 
 // Whether any column is ordered so.
-bool has_ordered_categories(const Table& table);
+bool has_ordered_categories(const table::Table& table);
 
 // ranks[feature][code] for every column of more than two categories: by mean target (of several
 // classes or outputs: of a random direction) over rows that `counts` leaves out (null: none), drawn
 // towards the mean of all where they are few.
-std::vector<std::vector<Code>> order_categories(const Table& table, const Targets& targets,
-                                                const std::uint32_t* counts,
-                                                std::uint64_t tree_seed);
+std::vector<std::vector<common::Code>> order_categories(const table::Table& table,
+                                                        const criterion::Targets& targets,
+                                                        const std::uint32_t* counts,
+                                                        std::uint64_t tree_seed);
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

@@ -16,7 +16,7 @@
 #include "spinney/ensemble/tree_array.h"
 #include "spinney/tree/tree.h"
 
-namespace spinney {
+namespace spinney::ensemble {
 
 struct CompactNode {
   float threshold;        // of categories: where their bits begin, as an integer
@@ -30,12 +30,12 @@ struct CompactNode {
 
 // What the leaves of all trees of a forest hold.
 struct LeafShape {
-  CriterionKind criterion = CriterionKind::squared_error;
+  criterion::CriterionKind criterion = criterion::CriterionKind::squared_error;
   std::vector<std::uint32_t> n_classes;  // classification: per output
   std::size_t n_outputs = 1;
   bool inner_values = false;  // values and impurities of inner nodes do not follow from the leaves
 
-  bool one_label() const { return is_classification(criterion) && n_outputs == 1; }
+  bool one_label() const { return criterion::is_classification(criterion) && n_outputs == 1; }
   std::size_t width() const {  // numbers per leaf: outputs × classes
     std::size_t most = 1;
     for (const std::uint32_t k : n_classes) most = most < k ? k : most;
@@ -73,12 +73,12 @@ struct CompactTree {
 };
 
 // n_categories: of each feature, 0 for a numeric one.
-CompactTree compact(const Tree& tree, const LeafShape& shape,
+CompactTree compact(const tree::Tree& tree, const LeafShape& shape,
                     std::span<const std::int32_t> n_categories);
 
 // The whole tree again, nodes in pre-order.
-Tree expand(const CompactTree& tree, const LeafShape& shape,
-            std::span<const std::int32_t> n_categories);
+tree::Tree expand(const CompactTree& tree, const LeafShape& shape,
+                  std::span<const std::int32_t> n_categories);
 
 // The values of a leaf, width() numbers.
 void leaf_values(const CompactTree& tree, const LeafShape& shape, std::size_t leaf, double* out);
@@ -87,4 +87,4 @@ void leaf_values(const CompactTree& tree, const LeafShape& shape, std::size_t le
 void check_tree(const CompactTree& tree, const LeafShape& shape,
                 std::span<const std::int32_t> n_categories);
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

@@ -12,11 +12,15 @@
 #include "spinney/ensemble/out_of_bag.h"
 #include "spinney/tree/prune.h"
 
-namespace spinney {
+namespace spinney::ensemble {
+
+using common::parallel_for;
+using common::Row;
+
 namespace {
 
 // Weights that make every class of the sample weigh the same.
-void balance(const Targets& targets, const std::uint32_t* counts, double* weights) {
+void balance(const criterion::Targets& targets, const std::uint32_t* counts, double* weights) {
   for (std::size_t o = 0; o < targets.n_outputs; ++o) {
     const std::uint32_t* labels = targets.labels + o * targets.n_rows;
     std::vector<double> n_of_class(targets.n_classes[o]);
@@ -51,42 +55,44 @@ void keep_members(const std::vector<Row>& rows, const std::uint32_t* counts, Com
 }
 
 // The tree without what cost-complexity pruning takes away.
-Tree pruned(const Tree& tree, double alpha, const std::vector<std::int32_t>& n_categories) {
+tree::Tree pruned(const tree::Tree& tree, double alpha,
+                  const std::vector<std::int32_t>& n_categories) {
   const std::vector<std::int64_t> left(tree.left.begin(), tree.left.end());
   const std::vector<std::int64_t> right(tree.right.begin(), tree.right.end());
   std::vector<double> risk(tree.size());
   for (std::size_t node = 0; node < tree.size(); ++node) {
     risk[node] = tree.weight[node] * tree.impurity[node] / tree.weight[0];
   }
-  const PruningPath path = weakest_links(left, right, risk);
-  Tree out;
+  const tree::PruningPath path = tree::weakest_links(left, right, risk);
+  tree::Tree out;
   out.value_size = tree.value_size;
   struct Visit {
     std::size_t node;
-    NodeIndex parent;
+    common::NodeIndex parent;
     bool is_left;
     std::int32_t depth;
   };
-  std::vector<Visit> stack{{0, no_child, false, 0}};
+  std::vector<Visit> stack{{0, tree::no_child, false, 0}};
   while (!stack.empty()) {
     const Visit visit = stack.back();
     stack.pop_back();
-    const bool is_leaf = tree.left[visit.node] == no_child || path.node_alpha[visit.node] <= alpha;
+    const bool is_leaf =
+        tree.left[visit.node] == tree::no_child || path.node_alpha[visit.node] <= alpha;
     const std::size_t n_words =
-        is_leaf || tree.category_start[visit.node] == no_categories
+        is_leaf || tree.category_start[visit.node] == tree::no_categories
             ? 0
-            : words_for(n_categories[static_cast<std::size_t>(tree.feature[visit.node])]);
-    const NodeIndex index = out.copy_node(tree, visit.node, n_words);
+            : tree::words_for(n_categories[static_cast<std::size_t>(tree.feature[visit.node])]);
+    const common::NodeIndex index = out.copy_node(tree, visit.node, n_words);
     const auto at = static_cast<std::size_t>(index);
     out.max_depth = std::max(out.max_depth, visit.depth);
     if (visit.parent >= 0) {
       (visit.is_left ? out.left : out.right)[static_cast<std::size_t>(visit.parent)] = index;
     }
     if (is_leaf) {
-      out.feature[at] = no_feature;
+      out.feature[at] = tree::no_feature;
       out.threshold[at] = -2.0;
       out.missing_left[at] = 0;
-      out.category_start[at] = no_categories;
+      out.category_start[at] = tree::no_categories;
       continue;
     }
     stack.push_back(
@@ -99,30 +105,30 @@ Tree pruned(const Tree& tree, double alpha, const std::vector<std::int32_t>& n_c
 
 // Some rows of a table, copied: small samples are grown on a table of their own.
 struct SmallTable {
-  Table table;
+  table::Table table;
   std::vector<std::vector<double>> values;
   std::vector<std::vector<std::int32_t>> categories;
   std::vector<double> targets;
   std::vector<double> weights;
 
-  SmallTable(const Table& from, const Targets& all, const std::vector<Row>& rows,
+  SmallTable(const table::Table& from, const criterion::Targets& all, const std::vector<Row>& rows,
              const std::uint32_t* counts) {
     table.n_rows = rows.size();
     values.resize(from.n_features());
     categories.resize(from.n_features());
     for (std::size_t f = 0; f < from.n_features(); ++f) {
-      const Column& column = from.columns[f];
-      Column own;
+      const table::Column& column = from.columns[f];
+      table::Column own;
       own.n_categories = column.n_categories;
-      if (column.kind == ColumnKind::categorical) {
+      if (column.kind == table::ColumnKind::categorical) {
         for (const Row row : rows) categories[f].push_back(column.category(row));
-        own.kind = ColumnKind::categorical;
-        own.dtype = Dtype::int32;
+        own.kind = table::ColumnKind::categorical;
+        own.dtype = table::Dtype::int32;
         own.stride = sizeof(std::int32_t);
         own.data = reinterpret_cast<const std::byte*>(categories[f].data());
       } else {
         values[f].resize(rows.size());
-        gather(column, rows.data(), static_cast<Row>(rows.size()), values[f].data());
+        table::gather(column, rows.data(), static_cast<Row>(rows.size()), values[f].data());
         own.stride = sizeof(double);
         own.data = reinterpret_cast<const std::byte*>(values[f].data());
       }
@@ -139,7 +145,7 @@ struct SmallTable {
 struct Sample {
   std::vector<std::uint32_t> counts;
   std::vector<double> weights;
-  TreeScratch scratch;
+  tree::TreeScratch scratch;
 };
 
 }  // namespace
@@ -155,15 +161,16 @@ std::vector<std::int64_t> draw_bag(std::size_t n_rows, std::size_t n_drawn, bool
   return rows;
 }
 
-void grow_forest(const PreparedTable& prepared, const Targets& targets,
-                 const ForestOptions& options, Forest& forest, OutOfBag& out_of_bag, Watch& watch) {
+void grow_forest(const tree::PreparedTable& prepared, const criterion::Targets& targets,
+                 const ForestOptions& options, Forest& forest, OutOfBag& out_of_bag,
+                 common::Watch& watch) {
   const std::size_t n_rows = targets.n_rows;
   const Bag bag(n_rows, options.n_drawn, options.replace,
                 options.bootstrap ? options.draw_weights : nullptr);
   const std::size_t first = forest.trees.size();
   forest.trees.resize(first + options.n_trees);
   if (prepared.bare && (!options.bootstrap || targets.values == nullptr)) {
-    throw InputError("a bare table is for small samples and numbers");
+    throw common::InputError("a bare table is for small samples and numbers");
   }
   OutOfBagTally tally(prepared.table, targets, forest, options, out_of_bag);
   const auto n_workers = static_cast<std::size_t>(std::max(1, options.n_threads));
@@ -172,14 +179,14 @@ void grow_forest(const PreparedTable& prepared, const Targets& targets,
 
   const auto grow_one = [&](std::size_t piece, int worker) {
     Sample& sample = samples[static_cast<std::size_t>(worker)];
-    GrowOptions tree_options = options.tree;
+    tree::GrowOptions tree_options = options.tree;
     tree_options.seed = seed_of_piece(options, piece);
     tree_options.n_threads = 1;
     if (options.features != nullptr) {
       const std::int32_t* list = options.features + piece * options.n_features_per_tree;
       tree_options.features.assign(list, list + options.n_features_per_tree);
     }
-    Targets own = targets;
+    criterion::Targets own = targets;
     const std::uint32_t* counts = nullptr;
     if (sampled) {
       if (options.counts != nullptr) {
@@ -215,23 +222,23 @@ void grow_forest(const PreparedTable& prepared, const Targets& targets,
         if (counts[row] > 0) rows.push_back(static_cast<Row>(row));
       }
       const SmallTable small(prepared.table, targets, rows, counts);
-      own = Targets();
+      own = criterion::Targets();
       own.n_rows = rows.size();
       own.values = small.targets.data();
       own.weights = small.weights.data();
       own.integral_weights = true;
-      const PreparedTable of_tree(small.table, tree_options.random_splits, 1);
-      grow_tree(of_tree, own, tree_options, watch, sample.scratch);
+      const tree::PreparedTable of_tree(small.table, tree_options.random_splits, 1);
+      tree::grow_tree(of_tree, own, tree_options, watch, sample.scratch);
       forest.trees[first + piece] = compact(sample.scratch.tree, forest.shape, forest.n_categories);
       return;
     }
-    std::vector<std::vector<Code>> ranks;
+    std::vector<std::vector<common::Code>> ranks;
     if (!tree_options.random_splits) {
       ranks = order_categories(prepared.table, targets, counts, tree_options.seed);
       tree_options.category_ranks = &ranks;
     }
-    grow_tree(prepared, own, tree_options, watch, sample.scratch);
-    Tree& grown = sample.scratch.tree;
+    tree::grow_tree(prepared, own, tree_options, watch, sample.scratch);
+    tree::Tree& grown = sample.scratch.tree;
     if (options.ccp_alpha > 0) grown = pruned(grown, options.ccp_alpha, forest.n_categories);
     CompactTree tree = compact(grown, forest.shape, forest.n_categories);
     if (options.keep_members) keep_members(sample.scratch.rows, counts, tree);
@@ -246,4 +253,4 @@ void grow_forest(const PreparedTable& prepared, const Targets& targets,
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

@@ -11,7 +11,7 @@
 #include "spinney/tree/grower.h"
 #include "spinney/tree/prepared_table.h"
 
-namespace spinney {
+namespace spinney::ensemble {
 
 struct Forest {
   LeafShape shape;
@@ -26,7 +26,7 @@ enum class Importance : std::uint8_t { none, corrected, permutation };
 struct ForestOptions {
   // Its seed is the forest's, from which each tree derives its own; min_weight_leaf is a share of
   // the tree's weight.
-  GrowOptions tree;
+  tree::GrowOptions tree;
   const std::uint64_t* tree_seeds = nullptr;  // of each tree, if they are given
   std::size_t first_tree = 0;
   std::size_t n_trees = 1;
@@ -44,16 +44,16 @@ struct ForestOptions {
   std::size_t n_features_per_tree = 0;
   double ccp_alpha = 0;  // cost-complexity pruning of each tree, by impurity
   bool hard_votes = false;
-  bool out_of_bag = false;     // follow the rows that trees did not see
-  std::vector<Row> followed;   // … only these of them; empty: all
-  bool keep_members = false;   // remember the rows of leaves, for quantiles
-  std::vector<double> centre;  // of the targets of each output: squares are taken around it
+  bool out_of_bag = false;            // follow the rows that trees did not see
+  std::vector<common::Row> followed;  // … only these of them; empty: all
+  bool keep_members = false;          // remember the rows of leaves, for quantiles
+  std::vector<double> centre;         // of the targets of each output: squares are taken around it
   Importance importance = Importance::none;
 };
 
 // 31 bits, so that it can be the tree's random_state.
 constexpr std::uint64_t seed_of_tree(std::uint64_t forest_seed, std::size_t tree) {
-  return combine(forest_seed, tree) >> 33;
+  return common::combine(forest_seed, tree) >> 33;
 }
 
 inline std::uint64_t seed_of_piece(const ForestOptions& options, std::size_t piece) {
@@ -72,11 +72,12 @@ struct OutOfBag {
 };
 
 // Appends n_trees trees to the forest.
-void grow_forest(const PreparedTable& prepared, const Targets& targets,
-                 const ForestOptions& options, Forest& forest, OutOfBag& out_of_bag, Watch& watch);
+void grow_forest(const tree::PreparedTable& prepared, const criterion::Targets& targets,
+                 const ForestOptions& options, Forest& forest, OutOfBag& out_of_bag,
+                 common::Watch& watch);
 
 // The rows drawn for a tree, in the order drawn.
 std::vector<std::int64_t> draw_bag(std::size_t n_rows, std::size_t n_drawn, bool replace,
                                    const double* draw_weights, std::uint64_t tree_seed);
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

@@ -10,7 +10,11 @@
 #include "spinney/common/parallel.h"
 #include "spinney/table/row_block.h"
 
-namespace spinney {
+namespace spinney::ensemble {
+
+using common::parallel_for;
+using common::worthwhile_threads;
+
 namespace {
 
 constexpr std::size_t in_flight = 16;  // rows that descend together, to hide the latency of loads
@@ -191,13 +195,13 @@ namespace {
 
 // Calls body(first, n, rows, stride, may_miss) for blocks of rows.
 template <class Body>
-void read_blocks(const Forest& forest, const Table& table, int n_threads, const Body& body) {
-  RowReader reader(table, forest.n_categories);
+void read_blocks(const Forest& forest, const table::Table& table, int n_threads, const Body& body) {
+  table::RowReader reader(table, forest.n_categories);
   if (!reader.in_place()) reader.read_only(used_features(forest));
   const std::size_t n_rows = table.n_rows;
   std::size_t depth = 0;
   for (const CompactTree& tree : forest.trees) {
-    depth += 2 + static_cast<std::size_t>(bits_of(tree.nodes.size()));
+    depth += 2 + static_cast<std::size_t>(table::bits_of(tree.nodes.size()));
   }
   const double work = 3.0 * static_cast<double>(n_rows) * static_cast<double>(depth);
   n_threads = worthwhile_threads(work, n_threads);
@@ -217,7 +221,7 @@ void read_blocks(const Forest& forest, const Table& table, int n_threads, const 
 }  // namespace
 
 void visit_leaves(
-    const Forest& forest, const Table& table, int n_threads,
+    const Forest& forest, const table::Table& table, int n_threads,
     const std::function<void(std::size_t, std::size_t, std::size_t, const std::uint32_t*)>& body) {
   read_blocks(
       forest, table, n_threads,
@@ -230,7 +234,7 @@ void visit_leaves(
       });
 }
 
-void visit_blocks(const Forest& forest, const Table& table, int n_threads,
+void visit_blocks(const Forest& forest, const table::Table& table, int n_threads,
                   const std::function<void(std::size_t, std::size_t, const std::uint32_t*)>& body) {
   read_blocks(
       forest, table, n_threads,
@@ -243,7 +247,7 @@ void visit_blocks(const Forest& forest, const Table& table, int n_threads,
       });
 }
 
-void apply(const Forest& forest, const Table& table, int n_threads, std::int64_t* out) {
+void apply(const Forest& forest, const table::Table& table, int n_threads, std::int64_t* out) {
   const std::size_t n_trees = forest.trees.size();
   // Leaves as nodes of the whole tree, in pre-order.
   std::vector<std::vector<std::int64_t>> node_of(n_trees);
@@ -270,8 +274,8 @@ void apply(const Forest& forest, const Table& table, int n_threads, std::int64_t
                });
 }
 
-void sum_moments(const Forest& forest, const Table& table, const double* centre, int n_threads,
-                 double* sums, double* squares) {
+void sum_moments(const Forest& forest, const table::Table& table, const double* centre,
+                 int n_threads, double* sums, double* squares) {
   const std::size_t width = forest.shape.width();
   std::fill(sums, sums + table.n_rows * width, 0.0);
   std::fill(squares, squares + table.n_rows * width, 0.0);
@@ -292,10 +296,11 @@ double mean_path_length(double n) {
   if (n <= 1) return 0;
   if (n == 2) return 1;
   constexpr double euler = 0.57721566490153286;
-  return 2 * (log(n - 1) + euler) - 2 * (n - 1) / n;
+  return 2 * (common::log(n - 1) + euler) - 2 * (n - 1) / n;
 }
 
-void sum_path_lengths(const Forest& forest, const Table& table, int n_threads, double* sums) {
+void sum_path_lengths(const Forest& forest, const table::Table& table, int n_threads,
+                      double* sums) {
   std::vector<std::vector<double>> length_of(forest.trees.size());
   for (std::size_t t = 0; t < forest.trees.size(); ++t) {
     const CompactTree& tree = forest.trees[t];
@@ -330,12 +335,12 @@ void sum_path_lengths(const Forest& forest, const Table& table, int n_threads, d
 void impurity_importances(const Forest& forest, int n_threads, double* out) {
   const std::size_t n_features = forest.n_features();
   parallel_for(forest.trees.size(), n_threads, [&](std::size_t t, int) {
-    const Tree tree = expand(forest.trees[t], forest.shape, forest.n_categories);
+    const tree::Tree tree = expand(forest.trees[t], forest.shape, forest.n_categories);
     double* const of_tree = out + t * n_features;
     std::fill(of_tree, of_tree + n_features, 0.0);
     double total = 0;
     for (std::size_t node = 0; node < tree.size(); ++node) {
-      if (tree.left[node] == no_child) continue;
+      if (tree.left[node] == tree::no_child) continue;
       const auto left = static_cast<std::size_t>(tree.left[node]);
       const auto right = static_cast<std::size_t>(tree.right[node]);
       const double decrease = tree.weight[node] * tree.impurity[node] -
@@ -390,8 +395,8 @@ void add_leaf(const CompactTree& tree, const LeafShape& shape, bool hard_vote, s
   for (std::size_t k = 0; k < width; ++k) out[k] += values[k];
 }
 
-void sum_predictions(const Forest& forest, const Table& table, bool hard_votes, int n_threads,
-                     double* out) {
+void sum_predictions(const Forest& forest, const table::Table& table, bool hard_votes,
+                     int n_threads, double* out) {
   const LeafShape& shape = forest.shape;
   const std::size_t width = shape.width();
   std::fill(out, out + table.n_rows * width, 0.0);
@@ -414,4 +419,4 @@ void sum_predictions(const Forest& forest, const Table& table, bool hard_votes, 
                });
 }
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

@@ -11,7 +11,7 @@
 #include "spinney/ensemble/forest.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::ensemble {
 
 // Whether a row, codes for categories and NaN for what is missing, goes left at a node.
 template <class Value>
@@ -35,38 +35,38 @@ void descend(const CompactTree& tree, const Value* rows, std::size_t stride, std
 
 // Calls body(first, n, tree, leaves) for blocks of rows and trees; for one block the trees come in
 // their order, on one thread.
-void visit_leaves(const Forest& forest, const Table& table, int n_threads,
+void visit_leaves(const Forest& forest, const table::Table& table, int n_threads,
                   const std::function<void(std::size_t first, std::size_t n, std::size_t tree,
                                            const std::uint32_t* leaves)>& body);
 
 // The same, with the leaves of all trees of a block at once: leaves[tree * n + i].
 void visit_blocks(
-    const Forest& forest, const Table& table, int n_threads,
+    const Forest& forest, const table::Table& table, int n_threads,
     const std::function<void(std::size_t first, std::size_t n, const std::uint32_t* leaves)>& body);
 
 // out[row * n_trees + tree] = index of the row's leaf among the nodes of the tree, in pre-order.
-void apply(const Forest& forest, const Table& table, int n_threads, std::int64_t* out);
+void apply(const Forest& forest, const table::Table& table, int n_threads, std::int64_t* out);
 
 // out[row * width + output] = sum, and sum of squares around a centre, of the trees' predictions.
-void sum_moments(const Forest& forest, const Table& table, const double* centre, int n_threads,
-                 double* sums, double* squares);
+void sum_moments(const Forest& forest, const table::Table& table, const double* centre,
+                 int n_threads, double* sums, double* squares);
 
 // The mean number of questions that part a row from n − 1 others at random.
 double mean_path_length(double n);
 
 // Isolation: sums[row] = how deep the row's leaves lie, and how much deeper their rows would have
 // been parted on average.
-void sum_path_lengths(const Forest& forest, const Table& table, int n_threads, double* sums);
+void sum_path_lengths(const Forest& forest, const table::Table& table, int n_threads, double* sums);
 
 // out[tree * n_features + feature] = share of the feature in the tree's decrease of the impurity.
 void impurity_importances(const Forest& forest, int n_threads, double* out);
 
 // out[row * width … ) = sum over the trees of the leaves' values, or of their votes.
-void sum_predictions(const Forest& forest, const Table& table, bool hard_votes, int n_threads,
-                     double* out);
+void sum_predictions(const Forest& forest, const table::Table& table, bool hard_votes,
+                     int n_threads, double* out);
 
 // Adds a leaf's values, or its vote, to out.
 void add_leaf(const CompactTree& tree, const LeafShape& shape, bool hard_vote, std::size_t leaf,
               double* out);
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

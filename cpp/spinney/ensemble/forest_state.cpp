@@ -6,7 +6,10 @@
 #include "spinney/common/check.h"
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::ensemble {
+
+using common::parallel_for;
+
 namespace {
 
 static_assert(sizeof(CompactNode) == 16 && alignof(CompactNode) == alignof(std::uint32_t));
@@ -33,16 +36,16 @@ void pair_up(Tree_& tree, State& state, const Body& body) {
 void check_shape(const Forest& forest) {
   constexpr std::size_t most = std::size_t{1} << 31;
   const LeafShape& shape = forest.shape;
-  const bool labels = is_classification(shape.criterion);
+  const bool labels = criterion::is_classification(shape.criterion);
   if (shape.n_outputs == 0 || shape.n_outputs > most ||
       shape.n_classes.size() != (labels ? shape.n_outputs : 0) || shape.width() > most) {
-    throw InputError("a forest's outputs and classes do not fit together");
+    throw common::InputError("a forest's outputs and classes do not fit together");
   }
   for (const std::uint32_t n : shape.n_classes) {
-    if (n == 0) throw InputError("a forest's output has no classes");
+    if (n == 0) throw common::InputError("a forest's output has no classes");
   }
   for (const std::int32_t n : forest.n_categories) {
-    if (n < 0) throw InputError("a forest's column has fewer than no categories");
+    if (n < 0) throw common::InputError("a forest's column has fewer than no categories");
   }
 }
 
@@ -77,7 +80,7 @@ void from_state(const ForestView& state, int n_threads, Forest& forest,
                 const std::shared_ptr<const void>& owner) {
   constexpr std::size_t n_arrays = 14;
   const auto require = [](bool holds) {
-    if (!holds) throw InputError("the arrays of a forest do not fit together");
+    if (!holds) throw common::InputError("the arrays of a forest do not fit together");
   };
   check_shape(forest);
   require(state.sizes.size() % n_arrays == 0);
@@ -124,4 +127,4 @@ void from_state(const ForestView& state, int n_threads, Forest& forest,
   forest.trees = std::move(trees);
 }
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

@@ -8,16 +8,19 @@
 #include "spinney/ensemble/category_order.h"
 #include "spinney/ensemble/forest_reader.h"
 
-namespace spinney {
+namespace spinney::ensemble {
+
+using common::Row;
+
 namespace {
 
 constexpr std::size_t block_rows = 1024;
 
 // Copies rows of a table side by side.
-void copy_rows(const Table& table, const Row* rows, std::size_t n, double* out) {
+void copy_rows(const table::Table& table, const Row* rows, std::size_t n, double* out) {
   const std::size_t width = table.n_features();
   if (table.is_row_major()) {
-    const Column& head = table.columns[0];
+    const table::Column& head = table.columns[0];
     const auto copy = [&]<class Value>(const Value*) {
       for (std::size_t i = 0; i < n; ++i) {
         const auto* row = reinterpret_cast<const Value*>(
@@ -25,7 +28,7 @@ void copy_rows(const Table& table, const Row* rows, std::size_t n, double* out) 
         for (std::size_t f = 0; f < width; ++f) out[i * width + f] = static_cast<double>(row[f]);
       }
     };
-    if (head.dtype == Dtype::float64) {
+    if (head.dtype == table::Dtype::float64) {
       copy(static_cast<const double*>(nullptr));
     } else {
       copy(static_cast<const float*>(nullptr));
@@ -39,8 +42,8 @@ void copy_rows(const Table& table, const Row* rows, std::size_t n, double* out) 
 
 }  // namespace
 
-OutOfBagTally::OutOfBagTally(const Table& table, const Targets& targets, const Forest& forest,
-                             const ForestOptions& options, OutOfBag& out)
+OutOfBagTally::OutOfBagTally(const table::Table& table, const criterion::Targets& targets,
+                             const Forest& forest, const ForestOptions& options, OutOfBag& out)
     : table_(table), targets_(targets), forest_(forest), options_(options), out_(out) {
   width_ = forest.shape.width();
   ordered_ = !options.tree.random_splits && has_ordered_categories(table);
@@ -50,7 +53,9 @@ OutOfBagTally::OutOfBagTally(const Table& table, const Targets& targets, const F
   }
   if (!options.out_of_bag) return;
   out.sums.resize(targets.n_rows * width_);
-  if (!is_classification(forest.shape.criterion)) out.squares.resize(targets.n_rows * width_);
+  if (!criterion::is_classification(forest.shape.criterion)) {
+    out.squares.resize(targets.n_rows * width_);
+  }
   out.n_trees.resize(targets.n_rows);
   is_right_.resize(targets.n_rows);
   for (std::size_t row = 0; row < targets.n_rows; ++row) {
@@ -61,7 +66,7 @@ OutOfBagTally::OutOfBagTally(const Table& table, const Targets& targets, const F
   }
 }
 
-void OutOfBagTally::add(std::size_t piece, const Tree& grown, const CompactTree& tree,
+void OutOfBagTally::add(std::size_t piece, const tree::Tree& grown, const CompactTree& tree,
                         const std::uint32_t* counts) {
   if (!options_.out_of_bag && options_.importance == Importance::none) return;
   Report report;
@@ -117,7 +122,7 @@ void OutOfBagTally::count(const Report& report) {
 
 // Whether all outputs of a row have their class; numbers are not judged row by row.
 bool OutOfBagTally::is_right(std::size_t row) const {
-  if (!is_classification(forest_.shape.criterion)) return false;
+  if (!criterion::is_classification(forest_.shape.criterion)) return false;
   const std::size_t stride = width_ / targets_.n_outputs;
   for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
     const double* sums = out_.sums.data() + row * width_ + o * stride;
@@ -130,7 +135,7 @@ bool OutOfBagTally::is_right(std::size_t row) const {
 
 double OutOfBagTally::score() const {
   if (n_seen_ == 0) return std::numeric_limits<double>::quiet_NaN();
-  if (is_classification(forest_.shape.criterion)) {
+  if (criterion::is_classification(forest_.shape.criterion)) {
     return static_cast<double>(n_right_) / static_cast<double>(n_seen_);
   }
   // R², averaged over the outputs.
@@ -156,7 +161,7 @@ double OutOfBagTally::score() const {
   return total / static_cast<double>(targets_.n_outputs);
 }
 
-void OutOfBagTally::importances(std::size_t piece, const Tree& grown, const CompactTree& tree,
+void OutOfBagTally::importances(std::size_t piece, const tree::Tree& grown, const CompactTree& tree,
                                 const std::vector<Row>& rows) const {
   double* const out = out_.importances.data() + first_importance_ + piece * forest_.n_features();
   if (rows.empty()) return;
@@ -172,20 +177,21 @@ void OutOfBagTally::importances(std::size_t piece, const Tree& grown, const Comp
 // times how far its target is from the mean of such rows in the node. A column that only chance
 // made useful gains nothing. The mean is not the tree's: rows that were drawn twice draw the node's
 // value towards themselves, and are missing out of the bag on the side that they chose.
-void OutOfBagTally::corrected(const Tree& grown, const std::vector<Row>& rows, double* out) const {
-  const bool classes = is_classification(forest_.shape.criterion);
+void OutOfBagTally::corrected(const tree::Tree& grown, const std::vector<Row>& rows,
+                              double* out) const {
+  const bool classes = criterion::is_classification(forest_.shape.criterion);
   const std::size_t stride = width_ / targets_.n_outputs;
   std::vector<double> count(grown.size());
   std::vector<double> sum(grown.size() * width_);  // of targets, or how many have each class
   for (const Row row : rows) {
     std::size_t node = 0;
-    while (grown.left[node] != no_child) {
+    while (grown.left[node] != tree::no_child) {
       const auto feature = static_cast<std::size_t>(grown.feature[node]);
       const double value = table_.columns[feature].value(row);
       bool left = value <= grown.threshold[node];
       if (std::isnan(value)) {
         left = grown.missing_left[node] != 0;
-      } else if (grown.category_start[node] != no_categories) {
+      } else if (grown.category_start[node] != tree::no_categories) {
         const auto code = static_cast<std::size_t>(value);
         const auto start = static_cast<std::size_t>(grown.category_start[node]);
         left = ((grown.category_bits[start + code / 32] >> (code % 32)) & 1) != 0;
@@ -203,7 +209,7 @@ void OutOfBagTally::corrected(const Tree& grown, const std::vector<Row>& rows, d
     }
   }
   for (std::size_t node = grown.size(); node-- > 0;) {  // children come after their parents
-    if (grown.left[node] == no_child) continue;
+    if (grown.left[node] == tree::no_child) continue;
     const std::size_t children[] = {static_cast<std::size_t>(grown.left[node]),
                                     static_cast<std::size_t>(grown.right[node])};
     for (const std::size_t child : children) {
@@ -233,7 +239,7 @@ double OutOfBagTally::tree_score(std::size_t row, const double* values) const {
   const std::size_t stride = width_ / targets_.n_outputs;
   double total = 0;
   for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
-    if (is_classification(forest_.shape.criterion)) {
+    if (criterion::is_classification(forest_.shape.criterion)) {
       const double* of_output = values + o * stride;
       const auto best = static_cast<std::uint32_t>(
           std::max_element(of_output, of_output + targets_.n_classes[o]) - of_output);
@@ -264,7 +270,7 @@ void OutOfBagTally::permutation(const CompactTree& tree, std::uint64_t seed,
     return tree_score(row, leaf.data());
   };
   // One order for all columns of a tree: the columns are shuffled one at a time.
-  Stream stream(seed, Purpose::shuffles, 0);
+  common::Stream stream(seed, common::Purpose::shuffles, 0);
   for (std::size_t i = n; i > 1; --i) {
     std::swap(shuffled[i - 1], shuffled[static_cast<std::size_t>(stream.below(i))]);
   }
@@ -274,7 +280,7 @@ void OutOfBagTally::permutation(const CompactTree& tree, std::uint64_t seed,
     descend(tree, values.data(), n_features, m, true, leaves.data());
     for (std::size_t f = 0; f < n_features; ++f) {
       if (used[f] == 0) continue;
-      const Column& column = table_.columns[f];
+      const table::Column& column = table_.columns[f];
       for (std::size_t i = 0; i < m; ++i) {
         values[i * n_features + f] = column.value(shuffled[first + i]);
       }
@@ -291,4 +297,4 @@ void OutOfBagTally::permutation(const CompactTree& tree, std::uint64_t seed,
   for (std::size_t f = 0; f < n_features; ++f) out[f] /= static_cast<double>(n);
 }
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

@@ -7,37 +7,37 @@
 
 #include "spinney/ensemble/forest.h"
 
-namespace spinney {
+namespace spinney::ensemble {
 
 // Trees report in any order, from any thread; they are counted in their own order.
 class OutOfBagTally {
  public:
-  OutOfBagTally(const Table& table, const Targets& targets, const Forest& forest,
+  OutOfBagTally(const table::Table& table, const criterion::Targets& targets, const Forest& forest,
                 const ForestOptions& options, OutOfBag& out);
 
   // counts: how often the tree's sample has each row; null if it has all.
-  void add(std::size_t piece, const Tree& grown, const CompactTree& tree,
+  void add(std::size_t piece, const tree::Tree& grown, const CompactTree& tree,
            const std::uint32_t* counts);
 
  private:
   // What one tree says about the rows that it did not see.
   struct Report {
-    std::vector<Row> rows;
+    std::vector<common::Row> rows;
     std::vector<double> values;  // [row][width]
   };
 
   void count(const Report& report);
   double score() const;
   bool is_right(std::size_t row) const;
-  void importances(std::size_t piece, const Tree& grown, const CompactTree& tree,
-                   const std::vector<Row>& rows) const;
-  void corrected(const Tree& grown, const std::vector<Row>& rows, double* out) const;
-  void permutation(const CompactTree& tree, std::uint64_t seed, const std::vector<Row>& rows,
-                   double* out) const;
+  void importances(std::size_t piece, const tree::Tree& grown, const CompactTree& tree,
+                   const std::vector<common::Row>& rows) const;
+  void corrected(const tree::Tree& grown, const std::vector<common::Row>& rows, double* out) const;
+  void permutation(const CompactTree& tree, std::uint64_t seed,
+                   const std::vector<common::Row>& rows, double* out) const;
   double tree_score(std::size_t row, const double* values) const;
 
-  const Table& table_;
-  const Targets& targets_;
+  const table::Table& table_;
+  const criterion::Targets& targets_;
   const Forest& forest_;
   const ForestOptions& options_;
   OutOfBag& out_;
@@ -52,4 +52,4 @@ class OutOfBagTally {
   std::size_t n_seen_ = 0;
 };
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-namespace spinney {
+namespace spinney::ensemble {
 
 void number_children(std::span<const std::uint8_t> leaf_bits, std::int32_t* children) {
   std::vector<std::size_t> open;  // nodes whose right children come after their left subtrees
@@ -26,4 +26,4 @@ void number_children(std::span<const std::uint8_t> leaf_bits, std::int32_t* chil
   for (const std::size_t node : open) children[2 * node + 1] = 0;
 }
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

@@ -6,7 +6,8 @@
 #include "spinney/common/check.h"
 #include "spinney/ensemble/forest_reader.h"
 
-namespace spinney {
+namespace spinney::ensemble {
+
 namespace {
 
 struct Mass {
@@ -46,13 +47,15 @@ void quantiles_of(std::vector<Mass>& sample, std::span<const double> q, double* 
 
 }  // namespace
 
-void predict_quantiles(const Forest& forest, const Table& table, const double* targets,
+void predict_quantiles(const Forest& forest, const table::Table& table, const double* targets,
                        std::size_t n_targets, const double* weights, std::span<const double> q,
                        int n_threads, double* out) {
   const std::size_t n_outputs = forest.shape.n_outputs;
   for (const CompactTree& tree : forest.trees) {
     for (const std::uint32_t row : tree.members) {
-      if (row >= n_targets) throw InputError("a forest's leaves have rows that the targets lack");
+      if (row >= n_targets) {
+        throw common::InputError("a forest's leaves have rows that the targets lack");
+      }
     }
   }
   const auto quantiles_of_row = [&](const std::uint32_t* leaves, std::size_t stride,
@@ -90,4 +93,4 @@ void predict_quantiles(const Forest& forest, const Table& table, const double* t
                });
 }
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

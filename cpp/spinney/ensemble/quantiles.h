@@ -6,11 +6,11 @@
 
 #include "spinney/ensemble/forest.h"
 
-namespace spinney {
+namespace spinney::ensemble {
 
 // targets: [output][row] of the fit; weights: of its rows, or null. out: [row][output][q].
-void predict_quantiles(const Forest& forest, const Table& table, const double* targets,
+void predict_quantiles(const Forest& forest, const table::Table& table, const double* targets,
                        std::size_t n_targets, const double* weights, std::span<const double> q,
                        int n_threads, double* out);
 
-}  // namespace spinney
+}  // namespace spinney::ensemble

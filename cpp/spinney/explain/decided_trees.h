@@ -9,7 +9,7 @@
 
 #include "spinney/explain/dependence.h"
 
-namespace spinney {
+namespace spinney::explain {
 
 struct DecidedTrees {
   struct Run {  // settings [from, to)
@@ -17,7 +17,7 @@ struct DecidedTrees {
     std::uint32_t to;
   };
 
-  Forest forest;
+  ensemble::Forest forest;
   std::vector<std::size_t> source;     // of each tree: the tree that it was
   std::vector<std::size_t> run_start;  // where its runs begin, and where the last ones end
   std::vector<Run> runs;               // of the settings that it answers for
@@ -28,4 +28,4 @@ struct DecidedTrees {
 DecidedTrees decide_trees(const TreeSum& sum, const Settings& settings, std::size_t first,
                           std::size_t n, std::size_t n_rows);
 
-}  // namespace spinney
+}  // namespace spinney::explain

@@ -13,7 +13,10 @@
 #include "spinney/explain/decided_trees.h"
 #include "spinney/table/row_block.h"
 
-namespace spinney {
+namespace spinney::explain {
+
+using common::parallel_for;
+
 namespace {
 
 constexpr std::size_t in_flight = 8;     // walks side by side, to hide the latency of loads
@@ -57,7 +60,7 @@ struct Fork {  // a question about a set column
 
 template <std::size_t words>
 struct Prepared {
-  const CompactTree* tree = nullptr;
+  const ensemble::CompactTree* tree = nullptr;
   std::size_t score = 0;  // that it adds to, if it adds to one
   std::int32_t root = 0;
   std::int32_t n_leaves = 0;
@@ -68,7 +71,7 @@ struct Prepared {
 template <std::size_t words>
 void prepare(const TreeSum& sum, std::size_t t, const Settings& settings, std::size_t first,
              std::size_t n, const std::vector<std::uint32_t>& place, Prepared<words>& out) {
-  const CompactTree& tree = sum.forest.trees[t];
+  const ensemble::CompactTree& tree = sum.forest.trees[t];
   out.tree = &tree;
   out.score = t % sum.n_scores;
   out.n_leaves = static_cast<std::int32_t>(tree.n_leaves());
@@ -79,7 +82,7 @@ void prepare(const TreeSum& sum, std::size_t t, const Settings& settings, std::s
   std::int32_t n_questions = 0;
   std::int32_t n_forks = 0;
   for (std::size_t at = 0; at < n_nodes; ++at) {
-    const std::uint32_t feature = tree.nodes[at].feature & CompactNode::feature_mask;
+    const std::uint32_t feature = tree.nodes[at].feature & ensemble::CompactNode::feature_mask;
     index[at] = place[feature] == not_set ? n_questions++ : ~(out.n_leaves + n_forks++);
   }
   const auto renamed = [&](std::int32_t child) {
@@ -90,13 +93,13 @@ void prepare(const TreeSum& sum, std::size_t t, const Settings& settings, std::s
   out.forks.reserve(static_cast<std::size_t>(n_forks));
   std::vector<double> row(sum.forest.n_features());
   for (std::size_t at = 0; at < n_nodes; ++at) {
-    const CompactNode& node = tree.nodes[at];
-    const std::uint32_t feature = node.feature & CompactNode::feature_mask;
+    const ensemble::CompactNode& node = tree.nodes[at];
+    const std::uint32_t feature = node.feature & ensemble::CompactNode::feature_mask;
     const std::int32_t left = renamed(node.child[0]);
     const std::int32_t right = renamed(node.child[1]);
     if (index[at] >= 0) {
       const double threshold =
-          (node.feature & CompactNode::categorical_flag) != 0
+          (node.feature & ensemble::CompactNode::categorical_flag) != 0
               ? static_cast<double>(std::bit_cast<std::uint32_t>(node.threshold))
           : tree.thresholds.empty() ? static_cast<double>(node.threshold)
                                     : tree.thresholds[at];
@@ -106,17 +109,20 @@ void prepare(const TreeSum& sum, std::size_t t, const Settings& settings, std::s
     Fork<words> fork{{}, {left, right}};
     for (std::size_t s = 0; s < n; ++s) {
       row[feature] = settings.values[(first + s) * settings.features.size() + place[feature]];
-      if (goes_left(tree, at, row.data())) fork.left[s / 64] |= std::uint64_t{1} << (s % 64);
+      if (ensemble::goes_left(tree, at, row.data())) {
+        fork.left[s / 64] |= std::uint64_t{1} << (s % 64);
+      }
     }
     out.forks.push_back(fork);
   }
 }
 
 template <class Value>
-SPINNEY_INLINE std::int32_t next(const CompactTree& tree, const Question& question,
+SPINNEY_INLINE std::int32_t next(const ensemble::CompactTree& tree, const Question& question,
                                  const Value* row) {
-  const auto value = static_cast<double>(row[question.feature & CompactNode::feature_mask]);
-  if ((question.feature & CompactNode::categorical_flag) != 0) [[unlikely]] {
+  const auto value =
+      static_cast<double>(row[question.feature & ensemble::CompactNode::feature_mask]);
+  if ((question.feature & ensemble::CompactNode::categorical_flag) != 0) [[unlikely]] {
     if (std::isnan(value)) return question.child[(question.feature >> 31) ^ 1U];
     const auto code = static_cast<std::size_t>(value);
     const auto start = static_cast<std::size_t>(question.threshold);
@@ -221,7 +227,7 @@ class Steps {
   SPINNEY_INLINE void add(const Prepared<words>& prepared, std::size_t leaf,
                           const Mask<words>& mask, double* steps) {
     std::fill(leaf_.begin(), leaf_.end(), 0.0);
-    add_leaf(*prepared.tree, sum_.forest.shape, sum_.hard_votes, leaf, leaf_.data());
+    ensemble::add_leaf(*prepared.tree, sum_.forest.shape, sum_.hard_votes, leaf, leaf_.data());
     for (std::size_t from = find<true>(mask, 0); from < n_;) {
       const std::size_t to = std::min(n_, find<false>(mask, from));
       if (sum_.one_each) {
@@ -248,8 +254,9 @@ class Steps {
 // The settings [first, first + n), n up to 64 * words. steps: of all rows together, one after
 // another for each block, or of each row.
 template <std::size_t words>
-void run(const TreeSum& sum, const RowReader& reader, std::size_t n_rows, const Settings& settings,
-         std::size_t first, std::size_t n, bool by_row, int n_threads, double* steps) {
+void run(const TreeSum& sum, const table::RowReader& reader, std::size_t n_rows,
+         const Settings& settings, std::size_t first, std::size_t n, bool by_row, int n_threads,
+         double* steps) {
   std::vector<std::uint32_t> place(sum.forest.n_features(), not_set);
   for (std::size_t f = 0; f < settings.features.size(); ++f) {
     place[settings.features[f]] = static_cast<std::uint32_t>(f);
@@ -287,24 +294,24 @@ void run(const TreeSum& sum, const RowReader& reader, std::size_t n_rows, const 
 }
 
 // The same for small trees, whose questions about set columns are decided first.
-void run_decided(const TreeSum& sum, const RowReader& reader, std::size_t n_rows, std::size_t most,
-                 const DecidedTrees& trees, std::size_t n, bool by_row, int n_threads,
-                 double* steps) {
+void run_decided(const TreeSum& sum, const table::RowReader& reader, std::size_t n_rows,
+                 std::size_t most, const DecidedTrees& trees, std::size_t n, bool by_row,
+                 int n_threads, double* steps) {
   constexpr std::size_t group = 256;  // trees whose values for a block stay in the cache
   const std::size_t n_trees = trees.forest.trees.size();
   const std::size_t n_scores = sum.n_scores;
   const std::size_t size = (n + 1) * n_scores;
-  std::vector<BlockScorer> scorers;
+  std::vector<boosting::BlockScorer> scorers;
   for (std::size_t t = 0; t < n_trees; t += group) {
     scorers.emplace_back(trees.forest, t, std::min(n_trees, t + group));
   }
   const std::size_t n_blocks = (n_rows + most - 1) / most;
   parallel_for(n_blocks, n_threads, [&](std::size_t block, int) {
     const std::size_t end = std::min(n_rows, (block + 1) * most);
-    std::vector<double> values(std::min(BlockScorer::block_rows, most) * group);
+    std::vector<double> values(std::min(boosting::BlockScorer::block_rows, most) * group);
     std::vector<double> sums(group);
-    for (std::size_t from = block * most; from < end; from += BlockScorer::block_rows) {
-      const std::size_t m = std::min(BlockScorer::block_rows, end - from);
+    for (std::size_t from = block * most; from < end; from += boosting::BlockScorer::block_rows) {
+      const std::size_t m = std::min(boosting::BlockScorer::block_rows, end - from);
       reader.read(from, m, [&](const auto* rows, std::size_t stride, bool) {
         for (std::size_t g = 0; g < scorers.size(); ++g) {
           const std::size_t width = std::min(group, n_trees - g * group);
@@ -337,22 +344,24 @@ void run_decided(const TreeSum& sum, const RowReader& reader, std::size_t n_rows
   });
 }
 
-void run_all(const TreeSum& sum, const Table& table, const Settings& settings, bool by_row,
+void run_all(const TreeSum& sum, const table::Table& table, const Settings& settings, bool by_row,
              int n_threads, double* out) {
-  if (sum.n_trees > sum.forest.trees.size()) throw InputError("a forest has fewer trees");
+  if (sum.n_trees > sum.forest.trees.size()) throw common::InputError("a forest has fewer trees");
   const std::size_t width = sum.forest.shape.width();
   if (sum.n_scores == 0 || (sum.one_each ? width != 1 : width != sum.n_scores)) {
-    throw InputError("a forest's leaves hold other scores than were asked for");
+    throw common::InputError("a forest's leaves hold other scores than were asked for");
   }
-  RowReader reader(table, sum.forest.n_categories);
+  table::RowReader reader(table, sum.forest.n_categories);
   for (std::size_t s = 0; s < settings.n; ++s) {
     for (std::size_t f = 0; f < settings.features.size(); ++f) {
-      if (settings.features[f] >= table.n_features()) throw InputError("a column is not there");
+      if (settings.features[f] >= table.n_features()) {
+        throw common::InputError("a column is not there");
+      }
       const std::int32_t n_categories = sum.forest.n_categories[settings.features[f]];
       const double value = settings.values[s * settings.features.size() + f];
       if (n_categories > 0 && !std::isnan(value) &&
           !(value >= 0 && value < static_cast<double>(n_categories))) {
-        throw InputError("a setting names a category that is not there");
+        throw common::InputError("a setting names a category that is not there");
       }
     }
   }
@@ -395,16 +404,16 @@ void run_all(const TreeSum& sum, const Table& table, const Settings& settings, b
 
 }  // namespace
 
-void sum_settings(const TreeSum& sum, const Table& table, const Settings& settings, int n_threads,
-                  double* out) {
+void sum_settings(const TreeSum& sum, const table::Table& table, const Settings& settings,
+                  int n_threads, double* out) {
   std::fill(out, out + settings.n * sum.n_scores, 0.0);
   run_all(sum, table, settings, false, n_threads, out);
 }
 
-void score_settings(const TreeSum& sum, const Table& table, const Settings& settings, int n_threads,
-                    double* out) {
+void score_settings(const TreeSum& sum, const table::Table& table, const Settings& settings,
+                    int n_threads, double* out) {
   std::fill(out, out + table.n_rows * settings.n * sum.n_scores, 0.0);
   run_all(sum, table, settings, true, n_threads, out);
 }
 
-}  // namespace spinney
+}  // namespace spinney::explain

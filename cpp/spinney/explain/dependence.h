@@ -12,7 +12,7 @@
 #include "spinney/ensemble/forest.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::explain {
 
 struct Settings {
   std::vector<std::uint32_t> features;  // the columns that are set, each once
@@ -22,7 +22,7 @@ struct Settings {
 
 // How the leaves of a forest add up to scores.
 struct TreeSum {
-  const Forest& forest;
+  const ensemble::Forest& forest;
   std::size_t n_trees;   // the first so many
   std::size_t n_scores;  // of a row
   bool one_each;         // tree t adds to score t % n_scores alone, else each adds to all
@@ -30,11 +30,11 @@ struct TreeSum {
 };
 
 // out[setting][score] = sum over the rows of their scores.
-void sum_settings(const TreeSum& sum, const Table& table, const Settings& settings, int n_threads,
-                  double* out);
+void sum_settings(const TreeSum& sum, const table::Table& table, const Settings& settings,
+                  int n_threads, double* out);
 
 // out[row][setting][score].
-void score_settings(const TreeSum& sum, const Table& table, const Settings& settings, int n_threads,
-                    double* out);
+void score_settings(const TreeSum& sum, const table::Table& table, const Settings& settings,
+                    int n_threads, double* out);
 
-}  // namespace spinney
+}  // namespace spinney::explain

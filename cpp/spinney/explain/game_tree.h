@@ -14,7 +14,7 @@
 
 #include "spinney/tree/tree.h"
 
-namespace spinney {
+namespace spinney::explain {
 
 struct GameTree {
   std::size_t width = 1;   // numbers that a leaf holds
@@ -31,7 +31,9 @@ struct GameTree {
 
   std::size_t size() const { return left.size(); }
   bool is_leaf(std::size_t node) const { return left[node] < 0; }
-  bool asks_categories(std::size_t node) const { return category_start[node] != no_categories; }
+  bool asks_categories(std::size_t node) const {
+    return category_start[node] != tree::no_categories;
+  }
 
   bool goes_left(std::size_t node, double x) const {
     if (x != x) return missing_left[node] != 0;
@@ -93,4 +95,4 @@ class PathWalk {
   std::vector<Undo> undo_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::explain

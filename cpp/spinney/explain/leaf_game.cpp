@@ -5,7 +5,8 @@
 
 #include "spinney/common/dispatch.h"
 
-namespace spinney {
+namespace spinney::explain {
+
 namespace {
 
 SPINNEY_KERNEL void add_subsets(double* values, std::size_t m) {
@@ -111,4 +112,4 @@ void LeafGame::interactions(std::vector<double>& out) {
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::explain

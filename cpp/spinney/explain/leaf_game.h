@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace spinney {
+namespace spinney::explain {
 
 class LeafGame {
  public:
@@ -38,4 +38,4 @@ void sum_supersets(std::size_t m, std::vector<double>& values);
 // a! b! / (a + b + 1)! = ∫ t^a (1-t)^b dt
 double beta(std::size_t a, std::size_t b);
 
-}  // namespace spinney
+}  // namespace spinney::explain

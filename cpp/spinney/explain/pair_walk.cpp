@@ -4,7 +4,8 @@
 
 #include "spinney/explain/leaf_game.h"
 
-namespace spinney {
+namespace spinney::explain {
+
 namespace {
 
 enum class Side : std::uint8_t { both, row, background };  // who meets a feature's conditions
@@ -128,4 +129,4 @@ void add_pairs(const GameTree& tree, const TreePlan& plan, const RowValues& rows
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::explain

@@ -6,9 +6,9 @@
 #include "spinney/explain/pattern_tables.h"
 #include "spinney/explain/row_values.h"
 
-namespace spinney {
+namespace spinney::explain {
 
 void add_pairs(const GameTree& tree, const TreePlan& plan, const RowValues& rows,
                const RowValues& background, const Places& places, double* out);
 
-}  // namespace spinney
+}  // namespace spinney::explain

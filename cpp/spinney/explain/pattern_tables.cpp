@@ -5,7 +5,8 @@
 #include "spinney/common/dispatch.h"
 #include "spinney/explain/leaf_game.h"
 
-namespace spinney {
+namespace spinney::explain {
+
 namespace {
 
 SPINNEY_KERNEL void compare(const double* x, std::size_t n, double threshold,
@@ -358,4 +359,4 @@ void add_tables(const GameTree& tree, const TreePlan& plan, const RowValues& row
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::explain

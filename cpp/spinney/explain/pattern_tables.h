@@ -12,7 +12,7 @@
 #include "spinney/explain/game_tree.h"
 #include "spinney/explain/row_values.h"
 
-namespace spinney {
+namespace spinney::explain {
 
 // Where a feature's, or a pair of features', numbers are in the explanation of a row.
 struct Places {
@@ -67,4 +67,4 @@ void add_tables(const GameTree& tree, const TreePlan& plan, const RowValues& row
 // 1 where a row goes left.
 void answer(const GameTree& tree, std::size_t node, const RowValues& rows, std::uint8_t* out);
 
-}  // namespace spinney
+}  // namespace spinney::explain

@@ -9,7 +9,7 @@
 #include "spinney/common/check.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::explain {
 
 struct RowValues {
   std::size_t n = 0;
@@ -24,7 +24,7 @@ struct RowValues {
 };
 
 // Rows first … first + n - 1; rows up to a multiple of 16 are there and zero.
-inline void read_rows(const Table& table, std::size_t first, std::size_t n,
+inline void read_rows(const table::Table& table, std::size_t first, std::size_t n,
                       const std::vector<std::int32_t>& slot, std::size_t n_slots, RowValues& out) {
   out.n = n;
   out.n_whole = n;
@@ -32,10 +32,12 @@ inline void read_rows(const Table& table, std::size_t first, std::size_t n,
   out.slot = slot;
   out.values.assign(n_slots * out.stride, 0.0);
   for (std::size_t f = 0; f < slot.size(); ++f) {
-    const Column& column = table.columns[f];
-    if (!table.known_finite && column.kind != ColumnKind::categorical) {
+    const table::Column& column = table.columns[f];
+    if (!table.known_finite && column.kind != table::ColumnKind::categorical) {
       for (std::size_t i = 0; i < n; ++i) {
-        if (std::isinf(column.value(first + i))) throw InputError("Input X contains infinity");
+        if (std::isinf(column.value(first + i))) {
+          throw common::InputError("Input X contains infinity");
+        }
       }
     }
     if (slot[f] < 0) continue;
@@ -60,4 +62,4 @@ inline RowValues take_rows(const RowValues& from, std::size_t first, std::size_t
   return out;
 }
 
-}  // namespace spinney
+}  // namespace spinney::explain

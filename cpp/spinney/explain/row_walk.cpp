@@ -6,7 +6,13 @@
 #include "spinney/common/lanes.h"
 #include "spinney/explain/share_walk.h"
 
-namespace spinney {
+namespace spinney::explain {
+
+using common::Lanes;
+using common::load;
+using common::n_lanes;
+using common::store;
+
 namespace {
 
 // The edge that leads to a level of the present path.
@@ -238,4 +244,4 @@ void add_rows(const GameTree& tree, const PathSizes& paths, const Quadratures& q
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::explain

@@ -9,7 +9,7 @@
 #include "spinney/explain/game_tree.h"
 #include "spinney/explain/row_values.h"
 
-namespace spinney {
+namespace spinney::explain {
 
 // Quadratures of up to 32 nodes, each filled up with nodes of no weight to a multiple of the lanes.
 class Quadratures {
@@ -44,4 +44,4 @@ void add_rows(const GameTree& tree, const PathSizes& paths, const Quadratures& q
               const RowValues& rows, std::size_t n_slots, std::size_t n_outputs,
               RowWalkScratch& scratch, double* lanes);
 
-}  // namespace spinney
+}  // namespace spinney::explain

@@ -7,7 +7,13 @@
 #include "spinney/common/dispatch.h"
 #include "spinney/common/lanes.h"
 
-namespace spinney {
+namespace spinney::explain {
+
+using common::Lanes;
+using common::load;
+using common::n_lanes;
+using common::store;
+
 namespace {
 
 using Mask = std::int64_t __attribute__((vector_size(64)));
@@ -501,4 +507,4 @@ void add_walk(const GameTree& tree, const SharePlan& plan, const RowValues& rows
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::explain

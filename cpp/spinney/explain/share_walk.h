@@ -16,7 +16,7 @@
 #include "spinney/explain/pattern_tables.h"
 #include "spinney/explain/row_values.h"
 
-namespace spinney {
+namespace spinney::explain {
 
 // One edge of the tree, to a child that has leaves to walk to.
 struct WalkEdge {
@@ -56,4 +56,4 @@ void add_walk(const GameTree& tree, const SharePlan& plan, const RowValues& rows
 // Nodes and weights on [0, 1].
 void gauss_legendre(std::size_t n, std::vector<double>& nodes, std::vector<double>& weights);
 
-}  // namespace spinney
+}  // namespace spinney::explain

@@ -8,14 +8,17 @@
 #include "spinney/common/parallel.h"
 #include "spinney/ensemble/forest_reader.h"
 
-namespace spinney {
+namespace spinney::explain {
+
+using common::parallel_for;
+
 namespace {
 
 constexpr std::size_t block_rows = 64;
 constexpr std::size_t in_flight = 8;  // shuffles that walk side by side, to hide the loads' latency
 
 // The rows as trees see them: categories that nobody knows are missing.
-std::vector<double> read_values(const TreeSum& sum, const Table& table, int n_threads) {
+std::vector<double> read_values(const TreeSum& sum, const table::Table& table, int n_threads) {
   const std::size_t n_features = table.n_features();
   std::vector<double> values(table.n_rows * n_features);
   const std::size_t n_blocks = (table.n_rows + block_rows - 1) / block_rows;
@@ -35,12 +38,12 @@ std::vector<double> read_values(const TreeSum& sum, const Table& table, int n_th
   return values;
 }
 
-std::int32_t next(const CompactTree& tree, std::size_t at, double value) {
-  const CompactNode& node = tree.nodes[at];
+std::int32_t next(const ensemble::CompactTree& tree, std::size_t at, double value) {
+  const ensemble::CompactNode& node = tree.nodes[at];
   if (std::isnan(value)) {
-    return node.child[(node.feature & CompactNode::missing_left_flag) != 0 ? 0 : 1];
+    return node.child[(node.feature & ensemble::CompactNode::missing_left_flag) != 0 ? 0 : 1];
   }
-  if ((node.feature & CompactNode::categorical_flag) != 0) {
+  if ((node.feature & ensemble::CompactNode::categorical_flag) != 0) {
     const auto code = static_cast<std::size_t>(value);
     const std::size_t start = std::bit_cast<std::uint32_t>(node.threshold);
     return node.child[((tree.category_bits[start + code / 32] >> (code % 32)) & 1) != 0 ? 0 : 1];
@@ -50,8 +53,8 @@ std::int32_t next(const CompactTree& tree, std::size_t at, double value) {
   return node.child[value > threshold ? 1 : 0];
 }
 
-std::uint32_t feature_of(const CompactTree& tree, std::size_t at) {
-  return tree.nodes[at].feature & CompactNode::feature_mask;
+std::uint32_t feature_of(const ensemble::CompactTree& tree, std::size_t at) {
+  return tree.nodes[at].feature & ensemble::CompactNode::feature_mask;
 }
 
 class ShuffledWalk {
@@ -77,7 +80,7 @@ class ShuffledWalk {
 
   // out: of this row.
   void add(std::size_t t, std::size_t row, double* out) {
-    const CompactTree& tree = sum_.forest.trees[t];
+    const ensemble::CompactTree& tree = sum_.forest.trees[t];
     const double* const x = values_.data() + row * n_features_;
     ++stamp_;
     met_.clear();
@@ -94,7 +97,7 @@ class ShuffledWalk {
     }
     const auto own = static_cast<std::uint32_t>(~at);
     std::fill(own_.begin(), own_.end(), 0.0);
-    add_leaf(tree, sum_.forest.shape, sum_.hard_votes, own, own_.data());
+    ensemble::add_leaf(tree, sum_.forest.shape, sum_.hard_votes, own, own_.data());
     changed_.clear();
     for (const Met& met : met_) walk(tree, met, row, x, own);
     // Each setting adds its leaf once, in the order of the trees, as predictions do.
@@ -105,7 +108,8 @@ class ShuffledWalk {
       for (std::size_t s = 0; s < n_settings_; ++s) to[s] += own_[k];
       for (std::size_t i = 0; i < changed_.size(); ++i) {
         std::fill(other_.begin(), other_.end(), 0.0);
-        add_leaf(tree, sum_.forest.shape, sum_.hard_votes, changed_[i].leaf, other_.data());
+        ensemble::add_leaf(tree, sum_.forest.shape, sum_.hard_votes, changed_[i].leaf,
+                           other_.data());
         to[changed_[i].setting] = kept_[i] + other_[k];
       }
     }
@@ -121,7 +125,7 @@ class ShuffledWalk {
     std::uint32_t leaf;
   };
 
-  void walk(const CompactTree& tree, const Met& met, std::size_t row, const double* x,
+  void walk(const ensemble::CompactTree& tree, const Met& met, std::size_t row, const double* x,
             std::uint32_t own) {
     const std::vector<std::uint32_t>& group = shuffles_.groups[met.group];
     const std::size_t n = shuffles_.n_repeats;
@@ -173,24 +177,24 @@ class ShuffledWalk {
 
 }  // namespace
 
-void score_shuffles(const TreeSum& sum, const Table& table, const Shuffles& shuffles, int n_threads,
-                    double* out) {
-  if (sum.n_trees > sum.forest.trees.size()) throw InputError("a forest has fewer trees");
+void score_shuffles(const TreeSum& sum, const table::Table& table, const Shuffles& shuffles,
+                    int n_threads, double* out) {
+  if (sum.n_trees > sum.forest.trees.size()) throw common::InputError("a forest has fewer trees");
   if (table.n_features() != sum.forest.n_features()) {
-    throw InputError("a table has other columns than the trees know");
+    throw common::InputError("a table has other columns than the trees know");
   }
   const std::size_t width = sum.forest.shape.width();
   if (sum.n_scores == 0 || (sum.one_each ? width != 1 : width != sum.n_scores)) {
-    throw InputError("a forest's leaves hold other scores than were asked for");
+    throw common::InputError("a forest's leaves hold other scores than were asked for");
   }
   for (const std::vector<std::uint32_t>& group : shuffles.groups) {
     for (const std::uint32_t feature : group) {
-      if (feature >= table.n_features()) throw InputError("a column is not there");
+      if (feature >= table.n_features()) throw common::InputError("a column is not there");
     }
   }
   for (std::size_t i = 0; i < shuffles.n_repeats * table.n_rows; ++i) {
     if (shuffles.orders[i] < 0 || static_cast<std::size_t>(shuffles.orders[i]) >= table.n_rows) {
-      throw InputError("an order names a row that is not there");
+      throw common::InputError("an order names a row that is not there");
     }
   }
   const std::vector<double> values = read_values(sum, table, n_threads);
@@ -207,4 +211,4 @@ void score_shuffles(const TreeSum& sum, const Table& table, const Shuffles& shuf
   });
 }
 
-}  // namespace spinney
+}  // namespace spinney::explain

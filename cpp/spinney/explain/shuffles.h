@@ -10,7 +10,7 @@
 
 #include "spinney/explain/dependence.h"
 
-namespace spinney {
+namespace spinney::explain {
 
 struct Shuffles {
   std::vector<std::vector<std::uint32_t>> groups;  // columns that are shuffled together
@@ -19,7 +19,7 @@ struct Shuffles {
 };
 
 // Adds to out[row][score][group][repeat].
-void score_shuffles(const TreeSum& sum, const Table& table, const Shuffles& shuffles, int n_threads,
-                    double* out);
+void score_shuffles(const TreeSum& sum, const table::Table& table, const Shuffles& shuffles,
+                    int n_threads, double* out);
 
-}  // namespace spinney
+}  // namespace spinney::explain

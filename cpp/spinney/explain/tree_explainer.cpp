@@ -11,7 +11,10 @@
 #include "spinney/explain/row_walk.h"
 #include "spinney/explain/share_walk.h"
 
-namespace spinney {
+namespace spinney::explain {
+
+using common::parallel_for;
+
 namespace {
 
 constexpr std::size_t chunk_rows = 16384;  // rows that share the tables made for them
@@ -48,7 +51,7 @@ struct Planned {
 };
 
 void require(bool holds) {
-  if (!holds) throw InputError("the arrays of a tree do not fit together");
+  if (!holds) throw common::InputError("the arrays of a tree do not fit together");
 }
 
 }  // namespace
@@ -77,9 +80,9 @@ void TreeExplainer::append(GameTree&& tree) {
     require(tree.share_left[node] >= 0 && tree.share_left[node] <= 1);
     const std::int64_t start = tree.category_start[node];
     const std::int32_t n_categories = n_categories_[static_cast<std::size_t>(feature)];
-    require((start == no_categories) == (n_categories == 0));
-    if (start != no_categories) {
-      require(start >= 0 && static_cast<std::size_t>(start) + words_for(n_categories) <=
+    require((start == tree::no_categories) == (n_categories == 0));
+    if (start != tree::no_categories) {
+      require(start >= 0 && static_cast<std::size_t>(start) + tree::words_for(n_categories) <=
                                 tree.category_bits.size());
     }
     std::int32_t& slot = slot_[static_cast<std::size_t>(feature)];
@@ -88,23 +91,23 @@ void TreeExplainer::append(GameTree&& tree) {
   trees_.push_back(std::move(tree));
 }
 
-void TreeExplainer::check_table(const Table& table) const {
+void TreeExplainer::check_table(const table::Table& table) const {
   if (table.n_features() != n_features()) {
-    throw InputError("X has another number of columns than the trees know");
+    throw common::InputError("X has another number of columns than the trees know");
   }
   for (std::size_t f = 0; f < n_features(); ++f) {
-    const Column& column = table.columns[f];
-    const bool categorical = column.kind == ColumnKind::categorical;
+    const table::Column& column = table.columns[f];
+    const bool categorical = column.kind == table::ColumnKind::categorical;
     if (categorical != (n_categories_[f] > 0) ||
         (categorical && column.n_categories > n_categories_[f])) {
-      if (slot_[f] >= 0) throw InputError("X has other categories than the trees know");
+      if (slot_[f] >= 0) throw common::InputError("X has other categories than the trees know");
     }
   }
 }
 
-void TreeExplainer::set_background(const Table& table) {
+void TreeExplainer::set_background(const table::Table& table) {
   check_table(table);
-  if (table.n_rows == 0) throw InputError("background: expected at least one row");
+  if (table.n_rows == 0) throw common::InputError("background: expected at least one row");
   read_rows(table, 0, table.n_rows, slot_, n_slots_, background_);
 }
 
@@ -136,8 +139,8 @@ void TreeExplainer::base_values(double* out) const {
   }
 }
 
-void TreeExplainer::explain(const Table& table, bool interactions, int n_threads, double* out,
-                            Watch& watch) const {
+void TreeExplainer::explain(const table::Table& table, bool interactions, int n_threads,
+                            double* out, common::Watch& watch) const {
   check_table(table);
   std::size_t most_nodes = 1;
   for (const GameTree& tree : trees_) most_nodes = std::max(most_nodes, tree.size());
@@ -155,8 +158,9 @@ void TreeExplainer::explain(const Table& table, bool interactions, int n_threads
   }
 }
 
-void TreeExplainer::explain_with(const RowValues* background, const Table& table, bool interactions,
-                                 int n_threads, double* out, Watch& watch) const {
+void TreeExplainer::explain_with(const RowValues* background, const table::Table& table,
+                                 bool interactions, int n_threads, double* out,
+                                 common::Watch& watch) const {
   const Places places{n_features(), n_outputs_, interactions};
   const std::size_t per_row = places.per_row();
   const std::size_t block_rows = std::clamp<std::size_t>(
@@ -219,8 +223,8 @@ void TreeExplainer::explain_with(const RowValues* background, const Table& table
   }
 }
 
-bool TreeExplainer::explain_few(const Table& table, int n_threads, double* out,
-                                Watch& watch) const {
+bool TreeExplainer::explain_few(const table::Table& table, int n_threads, double* out,
+                                common::Watch& watch) const {
   std::vector<PathSizes> paths;
   for (const GameTree& tree : trees_) {
     paths.push_back(measure_paths(tree, n_features()));
@@ -249,14 +253,14 @@ bool TreeExplainer::explain_few(const Table& table, int n_threads, double* out,
       }
       return;
     }
-    std::vector<double> lanes(per_part * n_lanes);
+    std::vector<double> lanes(per_part * common::n_lanes);
     for (std::size_t i = part * trees_.size() / n_parts; i < end; ++i) {
       add_rows(trees_[i], paths[i], quadratures, rows, n_slots_, n_outputs_, scratch[thread],
                lanes.data());
       watch.poll(100'000);
     }
     for (std::size_t i = 0; i < per_part; ++i) {
-      sums[part * per_part + i] = add_up_lanes(lanes.data() + i * n_lanes);
+      sums[part * per_part + i] = common::add_up_lanes(lanes.data() + i * common::n_lanes);
     }
   });
   for (std::size_t part = 0; part < n_parts; ++part) {
@@ -275,4 +279,4 @@ bool TreeExplainer::explain_few(const Table& table, int n_threads, double* out,
   return true;
 }
 
-}  // namespace spinney
+}  // namespace spinney::explain

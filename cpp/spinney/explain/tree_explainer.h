@@ -10,7 +10,7 @@
 #include "spinney/explain/row_values.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::explain {
 
 class TreeExplainer {
  public:
@@ -21,26 +21,27 @@ class TreeExplainer {
   void append(GameTree&& tree);
 
   // These rows decide where the explained row does not; without them the trees' shares do.
-  void set_background(const Table& table);
+  void set_background(const table::Table& table);
 
   // out[output]: what is said of a row of which nothing is known.
   void base_values(double* out) const;
 
   // Adds to out[row][feature][output] or, with interactions, to out[row][feature][feature][output]
   // above the diagonal alone.
-  void explain(const Table& table, bool interactions, int n_threads, double* out,
-               Watch& watch) const;
+  void explain(const table::Table& table, bool interactions, int n_threads, double* out,
+               common::Watch& watch) const;
 
   std::size_t n_features() const { return n_categories_.size(); }
   std::size_t n_outputs() const { return n_outputs_; }
 
  private:
-  void check_table(const Table& table) const;
+  void check_table(const table::Table& table) const;
   // As explain, with these rows of the background, or none.
-  void explain_with(const RowValues* background, const Table& table, bool interactions,
-                    int n_threads, double* out, Watch& watch) const;
+  void explain_with(const RowValues* background, const table::Table& table, bool interactions,
+                    int n_threads, double* out, common::Watch& watch) const;
   // As explain, without pairs or background; false if some path is too long for it.
-  bool explain_few(const Table& table, int n_threads, double* out, Watch& watch) const;
+  bool explain_few(const table::Table& table, int n_threads, double* out,
+                   common::Watch& watch) const;
 
   std::vector<std::int32_t> n_categories_;
   std::size_t n_outputs_;
@@ -50,4 +51,4 @@ class TreeExplainer {
   RowValues background_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::explain

@@ -6,6 +6,11 @@
 
 namespace spinney::linear {
 
+using common::Lanes;
+using common::load;
+using common::n_lanes;
+using common::store;
+
 namespace {
 
 template <class T>
@@ -111,7 +116,7 @@ void spread_products(const double* tiles, std::size_t n_columns, double* out) {
     for (std::size_t b = a; b < n_sides; ++b) {
       for (std::size_t i = a * tile_side; i < (a + 1) * tile_side; ++i) {
         for (std::size_t j = b * tile_side; j < (b + 1) * tile_side; ++j) {
-          const double sum = add_up_lanes(tiles);
+          const double sum = common::add_up_lanes(tiles);
           tiles += n_lanes;
           if (i >= n_columns || j >= n_columns || j < i) continue;
           out[i * n_columns + j] = out[j * n_columns + i] = sum;
@@ -222,12 +227,12 @@ SPINNEY_KERNEL void measure_logistic(const double* z, const double* y, const dou
   double losses[block_rows], curves[block_rows];
   for (std::size_t row = 0; row < block_rows; ++row) {
     const double size = z[row] < 0 ? -z[row] : z[row];
-    const double e = exp(-size);
+    const double e = common::exp(-size);
     const double one_plus = 1 + e;
     const double inverse = 1 / one_plus;
     // No difference of numbers that are nearly equal: losses of rows far on their side are right to
     // the last digits. log(1 + e) = log(one_plus) + what the sum lost.
-    const double log_sum = log_normal(one_plus) + (e - (one_plus - 1)) * inverse;
+    const double log_sum = common::log_normal(one_plus) + (e - (one_plus - 1)) * inverse;
     const double lost = z[row] < 0 ? y[row] : 1 - y[row];
     const double rare = e * inverse;  // probability of the less likely class
     losses[row] = weights[row] * (log_sum + lost * size);
@@ -256,12 +261,12 @@ SPINNEY_KERNEL void share_softmax(double* scores, std::size_t n_classes, double*
   for (std::size_t k = 0; k < n_classes; ++k) {
     double* const score = scores + k * column_stride;
     for (std::size_t row = 0; row < block_rows; ++row) {
-      score[row] = exp(score[row] - highest[row]);
+      score[row] = common::exp(score[row] - highest[row]);
       total[row] += score[row];
     }
   }
   for (std::size_t row = 0; row < block_rows; ++row) {
-    log_sums[row] = highest[row] + log_normal(total[row]);
+    log_sums[row] = highest[row] + common::log_normal(total[row]);
     total[row] = 1 / total[row];
   }
   for (std::size_t k = 0; k < n_classes; ++k) {
@@ -287,7 +292,7 @@ SPINNEY_KERNEL void measure_own_class(const double* probabilities, std::size_t n
     // loss = log_sum - own score where the own class is unlikely, else log(1 + odds of the others).
     const double odds = own[row] > 0.5 ? others[row] / own[row] : 0.0;
     const double one_plus = 1 + odds;
-    const double log_sum = log_normal(one_plus) + (odds - (one_plus - 1)) / one_plus;
+    const double log_sum = common::log_normal(one_plus) + (odds - (one_plus - 1)) / one_plus;
     losses[row] = own[row] > 0.5 ? log_sum : losses[row];
   }
 }

@@ -14,7 +14,7 @@ namespace spinney::linear {
 
 inline constexpr std::size_t block_rows = 256;
 // Not a power of two: columns would share the same few places of the cache.
-inline constexpr std::size_t column_stride = block_rows + n_lanes;
+inline constexpr std::size_t column_stride = block_rows + common::n_lanes;
 // Products are added in tiles of so many columns by so many.
 inline constexpr std::size_t tile_side = 4;
 
@@ -26,7 +26,7 @@ inline constexpr std::size_t count_tiles(std::size_t n_columns) {
   return n_sides * (n_sides + 1) / 2;
 }
 inline constexpr std::size_t lanes_of_products(std::size_t n_columns) {
-  return count_tiles(n_columns) * tile_side * tile_side * n_lanes;
+  return count_tiles(n_columns) * tile_side * tile_side * common::n_lanes;
 }
 
 // Reads rows first … first + n - 1 less the centre; rows up to block_rows become zero.
@@ -78,7 +78,7 @@ void add_eight_rows(const float* rows, std::ptrdiff_t row_stride, const double* 
 inline std::size_t tile_offset(std::size_t row_of_tiles, std::size_t n_columns) {
   const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
   const std::size_t before = row_of_tiles * n_sides - row_of_tiles * (row_of_tiles - 1) / 2;
-  return (row_of_tiles == 0 ? 0 : before) * tile_side * tile_side * n_lanes;
+  return (row_of_tiles == 0 ? 0 : before) * tile_side * tile_side * common::n_lanes;
 }
 
 }  // namespace spinney::linear

@@ -8,6 +8,9 @@
 
 namespace spinney::linear {
 
+using common::parallel_for;
+using common::worthwhile_threads;
+
 template <class T>
 std::vector<double> leave_one_out(const DenseRows<T>& rows, const WeightedTargets& targets,
                                   const RidgePath& path, int n_threads, double* predictions) {
@@ -23,8 +26,8 @@ std::vector<double> leave_one_out(const DenseRows<T>& rows, const WeightedTarget
   const double work = 0.2 * static_cast<double>(rows.n_rows) * static_cast<double>(r) *
                       static_cast<double>(d + path.n_alphas * (1 + m));
   parallel_for(pieces.n_pieces, worthwhile_threads(work, n_threads), [&](std::size_t piece, int) {
-    LargeArray<double> columns(d * column_stride), turned(round_to_tiles(r) * column_stride),
-        squares(r * column_stride);
+    common::LargeArray<double> columns(d * column_stride),
+        turned(round_to_tiles(r) * column_stride), squares(r * column_stride);
     double leverages[block_rows], fitted[block_rows];
     double* const out = sums.data() + piece * n_sums;
     for (std::size_t first = pieces.begin(piece); first < pieces.end(piece); first += block_rows) {

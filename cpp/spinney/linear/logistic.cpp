@@ -12,6 +12,11 @@
 
 namespace spinney::linear {
 
+using common::add_up_lanes;
+using common::n_lanes;
+using common::parallel_for;
+using common::worthwhile_threads;
+
 namespace {
 
 constexpr std::size_t most_pieces = 64;
@@ -19,11 +24,11 @@ constexpr std::size_t most_numbers = std::size_t{1} << 23;  // that the sums of 
 
 // Sums of pieces, added in their order.
 template <class Body>
-LargeArray<double> sum_pieces(std::size_t n_rows, std::size_t size, double work, int n_threads,
-                              const Body& body) {
+common::LargeArray<double> sum_pieces(std::size_t n_rows, std::size_t size, double work,
+                                      int n_threads, const Body& body) {
   const std::size_t room = std::max<std::size_t>(1, most_numbers / size);
   const Pieces pieces(n_rows, block_rows, std::min(most_pieces, room));
-  LargeArray<double> sums(std::max<std::size_t>(1, pieces.n_pieces) * size);
+  common::LargeArray<double> sums(std::max<std::size_t>(1, pieces.n_pieces) * size);
   std::fill(sums.begin(), sums.end(), 0.0);
   parallel_for(pieces.n_pieces, worthwhile_threads(work, n_threads, true),
                [&](std::size_t piece, int) {
@@ -64,7 +69,7 @@ class Block {
  private:
   std::size_t n_columns_;
   std::size_t n_ = 0;
-  LargeArray<double> columns_;
+  common::LargeArray<double> columns_;
   double weights_[block_rows] = {};
 };
 
@@ -157,7 +162,7 @@ Derivatives measure_binary(const DenseRows<T>& rows, const double* centre,
   const auto sums = sum_pieces(
       rows.n_rows, size, work, n_threads, [&](std::size_t begin, std::size_t end, double* out) {
         Block block(rows.n_features);
-        LargeArray<double> curved(second ? round_to_tiles(n_columns) * column_stride : 0);
+        common::LargeArray<double> curved(second ? round_to_tiles(n_columns) * column_stride : 0);
         std::fill(curved.begin(), curved.end(), 0.0);
         double z[block_rows], y[block_rows], slopes[block_rows], curvatures[block_rows];
         for (std::size_t first = begin; first < end; first += block_rows) {
@@ -261,7 +266,7 @@ Derivatives measure_multinomial(const DenseRows<T>& rows, const double* centre,
   const auto sums = sum_pieces(
       rows.n_rows, size, work, n_threads, [&](std::size_t begin, std::size_t end, double* out) {
         Block block(rows.n_features);
-        LargeArray<double> curved(second ? round_to_tiles(n_columns) * column_stride : 0);
+        common::LargeArray<double> curved(second ? round_to_tiles(n_columns) * column_stride : 0);
         std::fill(curved.begin(), curved.end(), 0.0);
         std::vector<double> scores(n_classes * column_stride);
         double log_sums[block_rows], losses[block_rows], others[block_rows], factors[block_rows];

@@ -8,6 +8,9 @@
 
 namespace spinney::linear {
 
+using common::parallel_for;
+using common::worthwhile_threads;
+
 namespace {
 
 constexpr std::size_t most_pieces = 64;
@@ -31,8 +34,8 @@ void read_weights(const double* weights, std::size_t first, std::size_t n, doubl
 
 // A block of one thread: its columns, and those times the weights.
 struct Columns {
-  LargeArray<double> plain;
-  LargeArray<double> weighted;
+  common::LargeArray<double> plain;
+  common::LargeArray<double> weighted;
 
   Columns(std::size_t n_columns, bool has_weights) {
     const std::size_t size = round_to_tiles(n_columns) * column_stride;
@@ -70,7 +73,7 @@ std::vector<double> sum_moments(const DenseRows<T>& rows, const WeightedTargets&
   const int threads = worthwhile_threads(work, n_threads);
   // Where sums are large, threads share the tiles of a block instead of the rows.
   const bool by_tiles = room < 8;
-  LargeArray<double> lanes(pieces.n_pieces * size);
+  common::LargeArray<double> lanes(pieces.n_pieces * size);
   std::fill(lanes.begin(), lanes.end(), 0.0);
   const auto add_piece = [&](std::size_t piece) {
     Columns columns(n_columns, targets.weights != nullptr);

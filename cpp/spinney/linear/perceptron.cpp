@@ -9,7 +9,9 @@
 #include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::linear {
+
+using common::parallel_for;
 
 namespace {
 
@@ -105,7 +107,7 @@ template <class Value>
 class Run {
  public:
   Run(const PerceptronRows<Value>& rows, const PerceptronOptions& options,
-      PerceptronProblem& problem, Watch& watch)
+      PerceptronProblem& problem, common::Watch& watch)
       : rows_(rows), options_(options), problem_(problem), watch_(watch), order_(rows.n_rows) {
     std::iota(order_.begin(), order_.end(), 0U);
     work_ = 5 + rows.n_features / 4;
@@ -208,7 +210,7 @@ class Run {
   const PerceptronRows<Value>& rows_;
   const PerceptronOptions& options_;
   PerceptronProblem& problem_;
-  Watch& watch_;
+  common::Watch& watch_;
   std::vector<std::uint32_t> order_;
   std::uint64_t work_;
   std::int64_t n_met_ = 0;
@@ -222,14 +224,15 @@ class Run {
 
 template <class Value>
 void run_perceptrons(const PerceptronRows<Value>& rows, const PerceptronOptions& options,
-                     std::vector<PerceptronProblem>& problems, int n_threads, Watch& watch) {
+                     std::vector<PerceptronProblem>& problems, int n_threads,
+                     common::Watch& watch) {
   parallel_for(problems.size(), n_threads,
                [&](std::size_t i, int) { Run<Value>(rows, options, problems[i], watch).go(); });
 }
 
 template void run_perceptrons(const PerceptronRows<float>&, const PerceptronOptions&,
-                              std::vector<PerceptronProblem>&, int, Watch&);
+                              std::vector<PerceptronProblem>&, int, common::Watch&);
 template void run_perceptrons(const PerceptronRows<double>&, const PerceptronOptions&,
-                              std::vector<PerceptronProblem>&, int, Watch&);
+                              std::vector<PerceptronProblem>&, int, common::Watch&);
 
-}  // namespace spinney
+}  // namespace spinney::linear

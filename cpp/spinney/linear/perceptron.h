@@ -13,7 +13,7 @@
 
 #include "spinney/common/watch.h"
 
-namespace spinney {
+namespace spinney::linear {
 
 // Rows of a matrix, dense or (if `starts` is given) compressed. `Value` is float or double.
 template <class Value>
@@ -55,11 +55,11 @@ struct PerceptronProblem {
 // Each problem is solved by one thread.
 template <class Value>
 void run_perceptrons(const PerceptronRows<Value>& rows, const PerceptronOptions& options,
-                     std::vector<PerceptronProblem>& problems, int n_threads, Watch& watch);
+                     std::vector<PerceptronProblem>& problems, int n_threads, common::Watch& watch);
 
 extern template void run_perceptrons(const PerceptronRows<float>&, const PerceptronOptions&,
-                                     std::vector<PerceptronProblem>&, int, Watch&);
+                                     std::vector<PerceptronProblem>&, int, common::Watch&);
 extern template void run_perceptrons(const PerceptronRows<double>&, const PerceptronOptions&,
-                                     std::vector<PerceptronProblem>&, int, Watch&);
+                                     std::vector<PerceptronProblem>&, int, common::Watch&);
 
-}  // namespace spinney
+}  // namespace spinney::linear

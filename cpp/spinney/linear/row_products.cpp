@@ -8,6 +8,11 @@
 
 namespace spinney::linear {
 
+using common::Lanes;
+using common::n_lanes;
+using common::parallel_for;
+using common::worthwhile_threads;
+
 namespace {
 
 // Every kernel adds in this order: columns 0, 8, 16, … to lane 0, columns 1, 9, … to lane 1 and so
@@ -18,7 +23,7 @@ constexpr std::size_t rows_a_piece = 256;
 
 using NarrowLanes = float __attribute__((vector_size(32)));
 
-SPINNEY_INLINE Lanes load_values(const double* from) { return load(from); }
+SPINNEY_INLINE Lanes load_values(const double* from) { return common::load(from); }
 
 SPINNEY_INLINE Lanes load_values(const float* from) {
   NarrowLanes out;
@@ -28,8 +33,8 @@ SPINNEY_INLINE Lanes load_values(const float* from) {
 
 SPINNEY_INLINE double join(const Lanes& lanes, double rest) {
   double sums[n_lanes];
-  store(sums, lanes);
-  return add_up_lanes(sums) + rest;
+  common::store(sums, lanes);
+  return common::add_up_lanes(sums) + rest;
 }
 
 // Some rows, contiguous each, and some outputs: every value that is read serves them all.
@@ -49,8 +54,8 @@ SPINNEY_INLINE void multiply_tile(const DenseRows<T>& rows, std::size_t row, con
   for (; j + n_lanes <= d; j += n_lanes) {
     for (std::size_t i = 0; i < n_rows; ++i) {
       Lanes values = load_values(x[i] + j);
-      if (centred) values -= load(by.centre + j);
-      for (std::size_t k = 0; k < n_outputs; ++k) lanes[i][k] += values * load(w[k] + j);
+      if (centred) values -= common::load(by.centre + j);
+      for (std::size_t k = 0; k < n_outputs; ++k) lanes[i][k] += values * common::load(w[k] + j);
     }
   }
   for (; j < d; ++j) {
@@ -125,7 +130,7 @@ SPINNEY_INLINE void multiply_one(const DenseRows<T>& rows, std::size_t row, cons
     if (centred) value -= by.centre[j];
     (j < whole ? sums[j % n_lanes] : rest) += value * w[j];
   }
-  out[row * by.n_outputs + output] = add_up_lanes(sums) + rest;
+  out[row * by.n_outputs + output] = common::add_up_lanes(sums) + rest;
 }
 
 template <bool centred, class T>
@@ -177,7 +182,7 @@ void multiply(const SparseRows<Index>& rows, std::size_t begin, std::size_t end,
         const auto j = static_cast<std::size_t>(rows.columns[at]);
         (j < whole ? sums[j % n_lanes] : rest) += rows.values[at] * w[j];
       }
-      out[row * by.n_outputs + k] = add_up_lanes(sums) + rest;
+      out[row * by.n_outputs + k] = common::add_up_lanes(sums) + rest;
     }
   }
 }

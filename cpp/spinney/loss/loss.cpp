@@ -9,7 +9,10 @@
 #include "spinney/common/exp.h"
 #include "spinney/common/log.h"
 
-namespace spinney {
+namespace spinney::loss {
+
+using common::exp;
+
 namespace {
 
 // Each formula: value(target, score) and derivatives(target, score) → {first, second}.
@@ -86,7 +89,7 @@ struct Tweedie {
 struct LogLoss {
   static SPINNEY_INLINE double value(double y, double f) {
     const double e = exp(f > 0 ? -f : f);
-    return (f > 0 ? f : 0.0) + log_normal(1.0 + e) - y * f;
+    return (f > 0 ? f : 0.0) + common::log_normal(1.0 + e) - y * f;
   }
   static SPINNEY_INLINE Pair derivatives(double y, double f) {
     const double e = exp(f > 0 ? -f : f);
@@ -154,7 +157,7 @@ SPINNEY_INLINE LossSum sum_values(const Formula& formula, const LossData& data, 
         const double value = values[i + k];
         const double size = value < 0 ? -value : value;
         largest[k] = size > largest[k] ? size : largest[k];
-        sums[k] = wrapping_sum(sums[k], nearest(value * units));
+        sums[k] = common::wrapping_sum(sums[k], common::nearest(value * units));
       }
     }
   }
@@ -250,8 +253,8 @@ LossSum softmax(const LossData& data, std::size_t n_scores, std::size_t begin, s
       const auto label = static_cast<std::size_t>(data.targets[at + i]);
       const double weight = data.weights == nullptr ? 1.0 : data.weights[at + i];
       const double own = data.scores[label * data.n_rows + at + i] - block.top[i];
-      const double loss = weight * (log_normal(block.total[i]) - own);
-      sum.add({nearest(loss * units), std::abs(loss)});
+      const double loss = weight * (common::log_normal(block.total[i]) - own);
+      sum.add({common::nearest(loss * units), std::abs(loss)});
     }
   }
   return sum;
@@ -368,7 +371,7 @@ LossSum differentiate_and_sum(const Loss& loss, const LossData& data, std::size_
 }
 
 double units_of_huber(const Loss& loss, double heaviest, std::uint64_t n) {
-  return units_in_one(loss.parameter * heaviest, n);
+  return common::units_in_one(loss.parameter * heaviest, n);
 }
 
 std::int64_t huber_units(const Loss& loss, std::span<const double> residuals,
@@ -378,8 +381,8 @@ std::int64_t huber_units(const Loss& loss, std::span<const double> residuals,
   for (std::size_t i = 0; i < residuals.size(); ++i) {
     const std::int64_t weight = weights.empty() ? 1 : weights[i];
     const double left = std::clamp(residuals[i] - median, -loss.parameter, loss.parameter);
-    sum += repeats ? weight * nearest(left * units)
-                   : nearest(static_cast<double>(weight) * left * units);
+    sum += repeats ? weight * common::nearest(left * units)
+                   : common::nearest(static_cast<double>(weight) * left * units);
   }
   return sum;
 }
@@ -392,4 +395,4 @@ double refit(const Loss& loss, std::span<double> residuals, std::span<const std:
   return weighted_quantile(residuals, weights, 0.5);
 }
 
-}  // namespace spinney
+}  // namespace spinney::loss

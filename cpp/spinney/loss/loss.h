@@ -11,7 +11,7 @@
 #include "spinney/common/fixed_point.h"
 #include "spinney/common/types.h"
 
-namespace spinney {
+namespace spinney::loss {
 
 enum class LossKind : std::uint8_t {
   squared_error,
@@ -91,7 +91,7 @@ struct LossSum {
   double largest = 0;  // size of a term
 
   void add(const LossSum& more) {
-    units = wrapping_sum(units, more.units);
+    units = common::wrapping_sum(units, more.units);
     largest = std::max(largest, more.largest);
   }
 };
@@ -117,4 +117,4 @@ std::int64_t huber_units(const Loss& loss, std::span<const double> residuals,
                          std::span<const std::int64_t> weights, bool repeats, double median,
                          double units);
 
-}  // namespace spinney
+}  // namespace spinney::loss

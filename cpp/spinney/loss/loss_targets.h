@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace spinney {
+namespace spinney::loss {
 
 class LossTargets {
  public:
@@ -45,4 +45,4 @@ class LossTargets {
   const std::uint8_t* small_ = nullptr;
 };
 
-}  // namespace spinney
+}  // namespace spinney::loss

@@ -8,7 +8,8 @@
 #include "spinney/common/exp.h"
 #include "spinney/common/log.h"
 
-namespace spinney {
+namespace spinney::loss {
+
 namespace {
 
 double gain_of(double relevance) { return std::exp2(relevance) - 1; }
@@ -66,7 +67,7 @@ void rank_derivatives(const RankingRules& rules, const LossData& data, std::size
                  (discount(i) - discount(j)) / best;
         if (spread) weight /= 0.01 + std::abs(difference);
       }
-      const double p = 1 / (1 + exp(difference));  // that the order is wrong
+      const double p = 1 / (1 + common::exp(difference));  // that the order is wrong
       const double push = weight * p;
       const double curve = weight * p * (1 - p);
       first[high - begin] -= push;
@@ -102,8 +103,8 @@ double rank_loss(const RankingRules& rules, const LossData& data, std::size_t be
     for (std::size_t j = begin; j < end; ++j) {
       if (!(data.targets[i] > data.targets[j])) continue;
       const double difference = data.scores[i] - data.scores[j];
-      const double e = exp(-std::abs(difference));
-      sum += (difference < 0 ? -difference : 0.0) + log(1 + e);
+      const double e = common::exp(-std::abs(difference));
+      sum += (difference < 0 ? -difference : 0.0) + common::log(1 + e);
       ++n_pairs;
     }
   }
@@ -111,4 +112,4 @@ double rank_loss(const RankingRules& rules, const LossData& data, std::size_t be
                      : std::numeric_limits<double>::quiet_NaN();
 }
 
-}  // namespace spinney
+}  // namespace spinney::loss

@@ -10,7 +10,7 @@
 
 #include "spinney/loss/loss.h"
 
-namespace spinney {
+namespace spinney::loss {
 
 struct RankingRules {
   bool by_gain = true;      // weigh pairs by the discounted gain; false: all the same
@@ -26,4 +26,4 @@ void rank_derivatives(const RankingRules& rules, const LossData& data, std::size
 double rank_loss(const RankingRules& rules, const LossData& data, std::size_t begin,
                  std::size_t end);
 
-}  // namespace spinney
+}  // namespace spinney::loss

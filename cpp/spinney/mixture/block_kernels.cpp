@@ -6,6 +6,11 @@
 
 namespace spinney::mixture {
 
+using common::Lanes;
+using common::load;
+using common::n_lanes;
+using common::store;
+
 namespace {
 
 constexpr std::size_t rows_at_once = tile_side * n_lanes;
@@ -122,12 +127,12 @@ SPINNEY_KERNEL void share_out(double* logs, std::size_t n_components, const doub
     double* log = logs + k * block_rows;
     for (std::size_t row = 0; row < block_rows; ++row) {
       const double below = log[row] - highest[row];
-      log[row] = below > -700.0 ? exp(below) : 0.0;  // exp itself never says zero
+      log[row] = below > -700.0 ? common::exp(below) : 0.0;  // exp itself never says zero
       total[row] += log[row];
     }
   }
   for (std::size_t row = 0; row < block_rows; ++row) {
-    log_densities[row] = highest[row] + log_normal(total[row]);
+    log_densities[row] = highest[row] + common::log_normal(total[row]);
     total[row] = weights[row] / total[row];
   }
   for (std::size_t k = 0; k < n_components; ++k) {
@@ -207,7 +212,7 @@ SPINNEY_KERNEL void add_moments(const double* columns, const double* mean, const
 
 void add_up_lanes(const double* lanes, std::size_t n_sums, double* out) {
   for (std::size_t i = 0; i < n_sums; ++i) {
-    out[i] = spinney::add_up_lanes(lanes + i * n_lanes);
+    out[i] = common::add_up_lanes(lanes + i * n_lanes);
   }
 }
 

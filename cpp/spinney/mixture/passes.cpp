@@ -10,6 +10,11 @@
 
 namespace spinney::mixture {
 
+using common::n_lanes;
+using common::parallel_for;
+using common::Watch;
+using common::worthwhile_threads;
+
 namespace {
 
 constexpr std::size_t rows_a_piece = 8 * block_rows;
@@ -27,7 +32,7 @@ struct PreparedModel {
   const double* offsets;
   const double* means;
   const double* scales;                // of diag
-  LargeArray<double> packed;           // of full and tied
+  common::LargeArray<double> packed;   // of full and tied
   std::vector<double> whitened_means;  // of tied
 
   PreparedModel(const Model& model, std::size_t n_features_, bool measures)
@@ -262,7 +267,7 @@ class Block {
   std::size_t n_columns_;
   std::size_t first_ = 0;
   std::size_t n_rows_ = 0;
-  LargeArray<double> columns_, differences_, weighted_, shares_, weights_, log_densities_;
+  common::LargeArray<double> columns_, differences_, weighted_, shares_, weights_, log_densities_;
   double inverse_[block_rows];
   std::uint16_t active_[block_rows + n_lanes];
 };
@@ -307,8 +312,8 @@ Moments sum_moments(const Rows<T>& rows, const Model& model, const Shares& known
   std::vector<Block<T>> blocks;
   blocks.reserve(n_workers);
   for (std::size_t i = 0; i < n_workers; ++i) blocks.emplace_back(rows, prepared);
-  LargeArray<double> lanes(n_workers * size * n_lanes);
-  LargeArray<double> pieces(round * size);
+  common::LargeArray<double> lanes(n_workers * size * n_lanes);
+  common::LargeArray<double> pieces(round * size);
   std::vector<double> total(size, 0.0);
   for_pieces(
       rows.n_rows, round, n_threads, row_cost, watch,

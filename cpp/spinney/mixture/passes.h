@@ -62,7 +62,7 @@ struct Moments {
 // and the model's means alone are read.
 template <class T>
 Moments sum_moments(const Rows<T>& rows, const Model& model, const Shares& known, int n_threads,
-                    Watch& watch);
+                    common::Watch& watch);
 
 // Where to write what is asked for; each may be nullptr.
 struct Scores {
@@ -74,6 +74,6 @@ struct Scores {
 // Rows without weights.
 template <class T>
 void score_rows(const Rows<T>& rows, const Model& model, const Scores& out, int n_threads,
-                Watch& watch);
+                common::Watch& watch);
 
 }  // namespace spinney::mixture

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-namespace spinney {
+namespace spinney::multiway {
+
 namespace {
 
 // The z that a standard normal exceeds with probability p: Acklam's start, and a step of Halley.
@@ -25,7 +26,7 @@ double normal_quantile_above(double p) {
 
 class ErrorPruner {
  public:
-  ErrorPruner(const QuinlanRows& rows, double confidence, bool raise, Watch& watch,
+  ErrorPruner(const QuinlanRows& rows, double confidence, bool raise, common::Watch& watch,
               MultiwayTree& tree)
       : rows_(rows), confidence_(confidence), raise_(raise), watch_(watch), nodes_(tree.nodes) {}
 
@@ -92,7 +93,7 @@ class ErrorPruner {
   const QuinlanRows& rows_;
   double confidence_;
   bool raise_;
-  Watch& watch_;
+  common::Watch& watch_;
   std::vector<MultiwayNode>& nodes_;
 };
 
@@ -115,9 +116,9 @@ double extra_errors(double n, double e, double confidence) {
   return p * n - e;
 }
 
-void prune_by_errors(const QuinlanRows& rows, double confidence, bool raise, Watch& watch,
+void prune_by_errors(const QuinlanRows& rows, double confidence, bool raise, common::Watch& watch,
                      MultiwayTree& tree) {
   ErrorPruner(rows, confidence, raise, watch, tree).run();
 }
 
-}  // namespace spinney
+}  // namespace spinney::multiway

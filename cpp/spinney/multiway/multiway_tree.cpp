@@ -5,12 +5,16 @@
 
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::multiway {
+
+using common::parallel_for;
+using common::worthwhile_threads;
+
 namespace {
 
 // The branch that a row takes, or -1.
-std::int32_t branch_of(const MultiwayTree& tree, const MultiwayNode& node, const Column& column,
-                       std::size_t row) {
+std::int32_t branch_of(const MultiwayTree& tree, const MultiwayNode& node,
+                       const table::Column& column, std::size_t row) {
   if (node.branch_of.empty()) {
     const double value = column.value(row);
     if (std::isnan(value)) return -1;
@@ -40,7 +44,7 @@ void MultiwayTree::tidy() {
     kept.push_back(std::move(nodes[visit.node]));
     MultiwayNode& node = kept.back();
     if (visit.parent != none) {
-      kept[visit.parent].children[visit.branch] = static_cast<NodeIndex>(at);
+      kept[visit.parent].children[visit.branch] = static_cast<common::NodeIndex>(at);
     }
     if (node.weight > 0) {
       node.fractions = node.counts;
@@ -55,7 +59,7 @@ void MultiwayTree::tidy() {
   nodes = std::move(kept);
 }
 
-void predict(const MultiwayTree& tree, const Table& table, int n_threads, double* out) {
+void predict(const MultiwayTree& tree, const table::Table& table, int n_threads, double* out) {
   constexpr std::size_t block = 1024;
   const std::size_t n_blocks = (table.n_rows + block - 1) / block;
   const double work = 200.0 * static_cast<double>(table.n_rows);
@@ -76,11 +80,11 @@ void predict(const MultiwayTree& tree, const Table& table, int n_threads, double
         const MultiwayNode& node = tree.nodes[part.node];
         std::int32_t branch = -1;
         if (!node.is_leaf()) {
-          const Column& column = table.columns[static_cast<std::size_t>(node.feature)];
+          const table::Column& column = table.columns[static_cast<std::size_t>(node.feature)];
           branch = branch_of(tree, node, column, row);
         }
         if (branch >= 0) {
-          const NodeIndex child = node.children[static_cast<std::size_t>(branch)];
+          const common::NodeIndex child = node.children[static_cast<std::size_t>(branch)];
           stack.push_back({static_cast<std::size_t>(child), part.weight});
         } else if (node.is_leaf() || tree.missing_is_category) {
           for (std::size_t k = 0; k < tree.n_classes; ++k) {
@@ -98,4 +102,4 @@ void predict(const MultiwayTree& tree, const Table& table, int n_threads, double
   });
 }
 
-}  // namespace spinney
+}  // namespace spinney::multiway

@@ -10,22 +10,22 @@
 #include "spinney/table/table.h"
 #include "spinney/tree/tree.h"
 
-namespace spinney {
+namespace spinney::multiway {
 
 struct MultiwayNode {
-  std::int32_t feature = no_feature;
+  std::int32_t feature = tree::no_feature;
   double threshold = std::numeric_limits<double>::quiet_NaN();  // of a number: x <= it is branch 0
-  std::vector<std::int32_t> branch_of;  // of a category: the branch of each code, -1 for none
-  std::vector<NodeIndex> children;      // by branch
-  std::vector<double> shares;           // of the rows that do not miss the value, by branch
-  std::vector<double> counts;           // weight by class
-  std::vector<double> fractions;        // of the classes; a node without rows has its parent's
+  std::vector<std::int32_t> branch_of;      // of a category: the branch of each code, -1 for none
+  std::vector<common::NodeIndex> children;  // by branch
+  std::vector<double> shares;               // of the rows that do not miss the value, by branch
+  std::vector<double> counts;               // weight by class
+  std::vector<double> fractions;            // of the classes; a node without rows has its parent's
   double weight = 0;
   std::int64_t n_rows = 0;  // that get here, whole or in part
 
   bool is_leaf() const { return children.empty(); }
   void make_leaf() {
-    feature = no_feature;
+    feature = tree::no_feature;
     threshold = std::numeric_limits<double>::quiet_NaN();
     branch_of.clear();
     children.clear();
@@ -50,6 +50,6 @@ struct MultiwayTree {
 };
 
 // out[row * n_classes + k] = the probability of class k.
-void predict(const MultiwayTree& tree, const Table& table, int n_threads, double* out);
+void predict(const MultiwayTree& tree, const table::Table& table, int n_threads, double* out);
 
-}  // namespace spinney
+}  // namespace spinney::multiway

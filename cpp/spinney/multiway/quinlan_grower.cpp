@@ -7,7 +7,11 @@
 #include "spinney/common/parallel.h"
 #include "spinney/multiway/error_pruner.h"
 
-namespace spinney {
+namespace spinney::multiway {
+
+using common::parallel_for;
+using common::worthwhile_threads;
+
 namespace {
 
 constexpr double epsilon = 1e-3;  // C4.5's
@@ -16,7 +20,7 @@ constexpr std::int64_t deepest = 5000;
 
 class QuinlanGrower {
  public:
-  QuinlanGrower(const QuinlanRows& rows, const QuinlanOptions& options, Watch& watch)
+  QuinlanGrower(const QuinlanRows& rows, const QuinlanOptions& options, common::Watch& watch)
       : rows_(rows),
         options_(options),
         watch_(watch),
@@ -74,7 +78,7 @@ class QuinlanGrower {
         node.threshold = split.threshold;
       }
       for (std::size_t b = 0; b < split.n_branches; ++b) {
-        node.children.push_back(static_cast<NodeIndex>(first_child + b));
+        node.children.push_back(static_cast<common::NodeIndex>(first_child + b));
       }
       std::vector<QuinlanItems> branches = rows_.divide(open.items, node);
       open.items = {};
@@ -151,7 +155,7 @@ class QuinlanGrower {
     for (std::size_t i = tree_.nodes.size(); i-- > 0;) {
       MultiwayNode& node = tree_.nodes[i];
       const double as_leaf = node.weight - node.most();
-      for (const NodeIndex child : node.children) {
+      for (const common::NodeIndex child : node.children) {
         mistakes[i] += mistakes[static_cast<std::size_t>(child)];
       }
       if (node.is_leaf() || mistakes[i] >= as_leaf - epsilon) {
@@ -163,7 +167,7 @@ class QuinlanGrower {
 
   const QuinlanRows& rows_;
   const QuinlanOptions& options_;
-  Watch& watch_;
+  common::Watch& watch_;
   std::vector<QuinlanScratch> scratches_;
   std::vector<bool> counts_for_average_;
   MultiwayTree tree_;
@@ -171,10 +175,10 @@ class QuinlanGrower {
 
 }  // namespace
 
-MultiwayTree grow_quinlan_tree(const Table& table, const Targets& targets,
-                               const QuinlanOptions& options, Watch& watch) {
+MultiwayTree grow_quinlan_tree(const table::Table& table, const criterion::Targets& targets,
+                               const QuinlanOptions& options, common::Watch& watch) {
   if (targets.n_outputs != 1 || targets.labels == nullptr) {
-    throw InputError("a tree of this kind: expected one output of classes");
+    throw common::InputError("a tree of this kind: expected one output of classes");
   }
   const QuinlanRows rows(table, targets, options.missing_is_category, options.n_threads);
   MultiwayTree tree = QuinlanGrower(rows, options, watch).grow();
@@ -183,11 +187,12 @@ MultiwayTree grow_quinlan_tree(const Table& table, const Targets& targets,
   return tree;
 }
 
-std::vector<QuinlanSplit> find_root_splits(const Table& table, const Targets& targets,
+std::vector<QuinlanSplit> find_root_splits(const table::Table& table,
+                                           const criterion::Targets& targets,
                                            const QuinlanOptions& options) {
   const QuinlanRows rows(table, targets, options.missing_is_category, options.n_threads);
-  Watch watch;
+  common::Watch watch;
   return QuinlanGrower(rows, options, watch).root_splits();
 }
 
-}  // namespace spinney
+}  // namespace spinney::multiway

@@ -6,13 +6,14 @@
 #include "spinney/multiway/quinlan_rows.h"
 #include "spinney/multiway/quinlan_split.h"
 
-namespace spinney {
+namespace spinney::multiway {
 
-MultiwayTree grow_quinlan_tree(const Table& table, const Targets& targets,
-                               const QuinlanOptions& options, Watch& watch);
+MultiwayTree grow_quinlan_tree(const table::Table& table, const criterion::Targets& targets,
+                               const QuinlanOptions& options, common::Watch& watch);
 
 // What a tree could do at its root: the best split of each column.
-std::vector<QuinlanSplit> find_root_splits(const Table& table, const Targets& targets,
+std::vector<QuinlanSplit> find_root_splits(const table::Table& table,
+                                           const criterion::Targets& targets,
                                            const QuinlanOptions& options);
 
-}  // namespace spinney
+}  // namespace spinney::multiway

@@ -4,42 +4,44 @@
 
 #include "spinney/table/coded_column.h"
 
-namespace spinney {
+namespace spinney::multiway {
 
-QuinlanRows::QuinlanRows(const Table& table, const Targets& targets, bool missing_is_category_,
-                         int n_threads)
+QuinlanRows::QuinlanRows(const table::Table& table, const criterion::Targets& targets,
+                         bool missing_is_category_, int n_threads)
     : n_classes(targets.n_classes[0]),
       missing_is_category(missing_is_category_),
       labels(targets.labels),
       columns(table.n_features()) {
   for (std::size_t row = 0; row < targets.n_rows; ++row) {
     const double weight = targets.weights == nullptr ? 1.0 : targets.weights[row];
-    if (weight > 0) items.add(static_cast<Row>(row), weight);
+    if (weight > 0) items.add(static_cast<common::Row>(row), weight);
   }
-  const EntryLayout layout = EntryLayout::make(largest_code(table), 0);
-  const CodingRows sample{items.rows.data(), static_cast<Row>(items.size()), nullptr};
-  code_columns(table, sample, layout, false, n_threads, [&](std::size_t f, CodedColumn& coded) {
-    QuinlanColumn& column = columns[f];
-    column.categorical = coded.categorical;
-    column.has_missing = coded.has_missing;
-    column.missing_code = coded.missing_code;
-    column.codes.resize(table.n_rows);
-    if (coded.categorical) {
-      column.n_branch_codes =
-          coded.missing_code + (missing_is_category && coded.has_missing ? 1U : 0U);
-    } else {
-      column.values.resize(coded.missing_code);
-    }
-    for (Row i = 0; i < coded.n_entries; ++i) {
-      const Code code = layout.code(coded.entries[i]);
-      const Row row = layout.row(coded.entries[i]);
-      column.codes[row] = code;
-      if (!coded.categorical && !coded.is_missing(code)) {
-        column.values[code] = table.columns[f].value(row);
-      }
-    }
-    coded.entries.reset();
-  });
+  const table::EntryLayout layout = table::EntryLayout::make(table::largest_code(table), 0);
+  const table::CodingRows sample{items.rows.data(), static_cast<common::Row>(items.size()),
+                                 nullptr};
+  table::code_columns(
+      table, sample, layout, false, n_threads, [&](std::size_t f, table::CodedColumn& coded) {
+        QuinlanColumn& column = columns[f];
+        column.categorical = coded.categorical;
+        column.has_missing = coded.has_missing;
+        column.missing_code = coded.missing_code;
+        column.codes.resize(table.n_rows);
+        if (coded.categorical) {
+          column.n_branch_codes =
+              coded.missing_code + (missing_is_category && coded.has_missing ? 1U : 0U);
+        } else {
+          column.values.resize(coded.missing_code);
+        }
+        for (common::Row i = 0; i < coded.n_entries; ++i) {
+          const common::Code code = layout.code(coded.entries[i]);
+          const common::Row row = layout.row(coded.entries[i]);
+          column.codes[row] = code;
+          if (!coded.categorical && !coded.is_missing(code)) {
+            column.values[code] = table.columns[f].value(row);
+          }
+        }
+        coded.entries.reset();
+      });
 }
 
 void QuinlanRows::count(const QuinlanItems& of_node, MultiwayNode& node) const {
@@ -58,18 +60,18 @@ std::vector<QuinlanItems> QuinlanRows::divide(const QuinlanItems& of_node,
   const QuinlanColumn& column = columns[feature];
   std::vector<QuinlanItems> branches(node.children.size());
   QuinlanItems missing;
-  Code left_codes = 0;  // of a number: how many codes go left
+  common::Code left_codes = 0;  // of a number: how many codes go left
   if (!column.categorical) {
-    left_codes = static_cast<Code>(
+    left_codes = static_cast<common::Code>(
         std::upper_bound(column.values.begin(), column.values.end(), node.threshold) -
         column.values.begin());
   }
   node.shares.assign(branches.size(), 0.0);
   double known = 0;
   for (std::size_t i = 0; i < of_node.size(); ++i) {
-    const Row row = of_node.rows[i];
+    const common::Row row = of_node.rows[i];
     const double weight = of_node.weights[i];
-    const Code code = column.codes[row];
+    const common::Code code = column.codes[row];
     std::int32_t branch = -1;
     if (!is_missing(feature, code)) {
       branch = column.categorical ? node.branch_of[code] : (code < left_codes ? 0 : 1);
@@ -92,4 +94,4 @@ std::vector<QuinlanItems> QuinlanRows::divide(const QuinlanItems& of_node,
   return branches;
 }
 
-}  // namespace spinney
+}  // namespace spinney::multiway

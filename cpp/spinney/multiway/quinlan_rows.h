@@ -9,24 +9,24 @@
 #include "spinney/multiway/multiway_tree.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::multiway {
 
 struct QuinlanColumn {
   bool categorical = false;
   bool has_missing = false;
-  Code missing_code = 0;           // one past the largest code of a value
-  std::vector<Code> codes;         // of each row
-  std::vector<double> values;      // of each code, if they are numbers
-  std::size_t n_branch_codes = 0;  // of a category: codes that can have a branch
+  common::Code missing_code = 0;    // one past the largest code of a value
+  std::vector<common::Code> codes;  // of each row
+  std::vector<double> values;       // of each code, if they are numbers
+  std::size_t n_branch_codes = 0;   // of a category: codes that can have a branch
 };
 
 // Rows of a node and how much of each is there.
 struct QuinlanItems {
-  std::vector<Row> rows;
+  std::vector<common::Row> rows;
   std::vector<double> weights;
 
   std::size_t size() const { return rows.size(); }
-  void add(Row row, double weight) {
+  void add(common::Row row, double weight) {
     rows.push_back(row);
     weights.push_back(weight);
   }
@@ -34,10 +34,11 @@ struct QuinlanItems {
 
 struct QuinlanRows {
   // missing_is_category: a missing category is one more category.
-  QuinlanRows(const Table& table, const Targets& targets, bool missing_is_category, int n_threads);
+  QuinlanRows(const table::Table& table, const criterion::Targets& targets,
+              bool missing_is_category, int n_threads);
 
   // Whether a code is that of a missing value.
-  bool is_missing(std::size_t feature, Code code) const {
+  bool is_missing(std::size_t feature, common::Code code) const {
     return !missing_is_category && code == columns[feature].missing_code;
   }
   // Sets a node's counts, weight and number of rows.
@@ -53,4 +54,4 @@ struct QuinlanRows {
   QuinlanItems items;  // all rows that have weight
 };
 
-}  // namespace spinney
+}  // namespace spinney::multiway

@@ -5,12 +5,15 @@
 
 #include "spinney/common/log.h"
 
-namespace spinney {
+namespace spinney::multiway {
+
+using common::Code;
+
 namespace {
 
 constexpr double rounding = 1e-9;
 
-double log2_of(double x) { return log(x) * 1.4426950408889634; }
+double log2_of(double x) { return common::log(x) * 1.4426950408889634; }
 double times_log2(double x) { return x > 0 ? x * log2_of(x) : 0.0; }
 
 // Looks at cuts of a number, from low to high.
@@ -106,7 +109,7 @@ void find_threshold(const QuinlanRows& rows, const QuinlanItems& items, const Mu
   if (n_codes * n_classes <= 2 * items.size()) {  // few codes: count
     scratch.sums.assign((n_codes + 1) * n_classes, 0.0);
     for (std::size_t i = 0; i < items.size(); ++i) {
-      const Row row = items.rows[i];
+      const common::Row row = items.rows[i];
       scratch.sums[column.codes[row] * n_classes + rows.labels[row]] += items.weights[i];
     }
     bool has_below = false;
@@ -224,7 +227,7 @@ void find_branches(const QuinlanRows& rows, const QuinlanItems& items, const Mul
   const std::size_t n_codes = column.n_branch_codes;
   scratch.sums.assign((std::size_t{column.missing_code} + 1) * n_classes, 0.0);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const Row row = items.rows[i];
+    const common::Row row = items.rows[i];
     scratch.sums[column.codes[row] * n_classes + rows.labels[row]] += items.weights[i];
   }
   Groups groups;
@@ -293,4 +296,4 @@ QuinlanSplit find_split(const QuinlanRows& rows, const QuinlanItems& items,
   return split;
 }
 
-}  // namespace spinney
+}  // namespace spinney::multiway

@@ -7,7 +7,7 @@
 
 #include "spinney/multiway/quinlan_rows.h"
 
-namespace spinney {
+namespace spinney::multiway {
 
 struct QuinlanOptions {
   bool gain_ratio = true;           // C4.5: by gain ratio, among splits of at least average gain
@@ -51,4 +51,4 @@ QuinlanSplit find_split(const QuinlanRows& rows, const QuinlanItems& items,
                         const MultiwayNode& node, std::size_t feature,
                         const QuinlanOptions& options, QuinlanScratch& scratch);
 
-}  // namespace spinney
+}  // namespace spinney::multiway

@@ -7,7 +7,12 @@
 #include "spinney/common/random.h"
 #include "spinney/multiway/error_pruner.h"
 
-namespace spinney {
+namespace spinney::multiway {
+
+using common::Code;
+using common::parallel_for;
+using common::worthwhile_threads;
+
 namespace {
 
 // A condition on codes.
@@ -17,7 +22,7 @@ struct CodeTest {
   Code end = 0;
   const std::uint8_t* allowed = nullptr;
 
-  bool holds(Row row) const {
+  bool holds(common::Row row) const {
     const Code code = codes[row];
     return allowed == nullptr ? code >= begin && code < end : code < end && allowed[code] != 0;
   }
@@ -94,7 +99,7 @@ class Groups {
  private:
   Group& find(std::uint64_t failed) {
     const std::size_t last = places_.size() - 1;
-    std::size_t at = static_cast<std::size_t>(mix(failed)) & last;
+    std::size_t at = static_cast<std::size_t>(common::mix(failed)) & last;
     while (places_[at].used && places_[at].failed != failed) at = (at + 1) & last;
     return places_[at];
   }
@@ -182,4 +187,4 @@ void simplify_rules(const QuinlanRows& rows, double confidence, int n_threads,
                [&](std::size_t i, int) { simplify(rows, confidence, rules[i]); });
 }
 
-}  // namespace spinney
+}  // namespace spinney::multiway

@@ -7,7 +7,7 @@
 
 #include "spinney/multiway/quinlan_rows.h"
 
-namespace spinney {
+namespace spinney::multiway {
 
 struct RuleCondition {
   std::int32_t feature = 0;
@@ -28,4 +28,4 @@ struct SimpleRule {
 void simplify_rules(const QuinlanRows& rows, double confidence, int n_threads,
                     std::vector<SimpleRule>& rules);
 
-}  // namespace spinney
+}  // namespace spinney::multiway

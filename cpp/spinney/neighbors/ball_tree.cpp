@@ -8,10 +8,13 @@
 #include "spinney/common/parallel.h"
 #include "spinney/neighbors/minkowski.h"
 
-namespace spinney {
-namespace {
+namespace spinney::neighbors {
 
-using namespace neighbors;
+using common::parallel_for;
+using common::Row;
+using common::worthwhile_threads;
+
+namespace {
 
 // Distances are rounded, and so the triangle inequality holds up to this share of them.
 constexpr double slack = 1e-9;
@@ -157,7 +160,7 @@ void BallTree::build(std::size_t leaf_size) {
   }
 }
 
-void BallTree::find(const double* query, Nearest& out) const {
+void BallTree::find(const double* query, distance::Nearest& out) const {
   struct Open {
     std::size_t node;
     double bound;
@@ -184,7 +187,10 @@ void BallTree::find(const double* query, Nearest& out) const {
       const double distance = measure(query, order_[node.begin]);
       for (Row i = node.begin; i < node.end; ++i) {
         if (distance > out.worst()) break;
-        if (distance == out.worst() && static_cast<Place>(order_[i]) > out.worst_place()) break;
+        if (distance == out.worst() &&
+            static_cast<distance::Place>(order_[i]) > out.worst_place()) {
+          break;
+        }
         out.add(distance, order_[i]);
       }
       continue;
@@ -194,13 +200,13 @@ void BallTree::find(const double* query, Nearest& out) const {
 }
 
 void BallTree::query(const double* queries, std::size_t n_queries, std::size_t k, int n_threads,
-                     double* distances, Place* places) const {
+                     double* distances, distance::Place* places) const {
   constexpr std::size_t block = 32;
   const double work = 2000.0 * static_cast<double>(n_queries);
   parallel_for((n_queries + block - 1) / block,
                worthwhile_threads(work, is_parallel() ? n_threads : 1),
                [&](std::size_t piece, int) {
-                 Nearest found(k);
+                 distance::Nearest found(k);
                  const std::size_t end = std::min(n_queries, (piece + 1) * block);
                  for (std::size_t i = piece * block; i < end; ++i) {
                    found.clear();
@@ -240,4 +246,4 @@ Found BallTree::within(const double* queries, std::size_t n_queries, const doubl
   });
 }
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

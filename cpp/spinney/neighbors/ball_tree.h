@@ -10,7 +10,7 @@
 #include "spinney/distance/nearest.h"
 #include "spinney/neighbors/found.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 enum class BallMetric : std::uint8_t {
   minkowski,  // with p and, maybe, weights of the coordinates
@@ -44,7 +44,7 @@ class BallTree {
   std::size_t dimension() const { return d_; }
 
   void query(const double* queries, std::size_t n_queries, std::size_t k, int n_threads,
-             double* distances, Place* places) const;
+             double* distances, distance::Place* places) const;
   // Rows within a radius of each query, by number or the nearest first.
   Found within(const double* queries, std::size_t n_queries, const double* radii, bool sorted,
                int n_threads) const;
@@ -54,25 +54,25 @@ class BallTree {
  private:
   struct Node {
     std::uint32_t child = 0;  // 0: a leaf; the other child follows
-    Row begin = 0;
-    Row end = 0;
-    Row centre = 0;    // a row
-    Row smallest = 0;  // number among its rows
+    common::Row begin = 0;
+    common::Row end = 0;
+    common::Row centre = 0;    // a row
+    common::Row smallest = 0;  // number among its rows
     double radius = 0;
   };
 
-  double measure(const double* query, Row row) const {
+  double measure(const double* query, common::Row row) const {
     return distance_(query, points_.data() + std::size_t{row} * d_, d_);
   }
   void build(std::size_t leaf_size);
-  void find(const double* query, Nearest& out) const;
+  void find(const double* query, distance::Nearest& out) const;
 
   std::size_t n_;
   std::size_t d_;
   BallDistance distance_;
   std::vector<double> points_;
   std::vector<Node> nodes_;
-  std::vector<Row> order_;
+  std::vector<common::Row> order_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

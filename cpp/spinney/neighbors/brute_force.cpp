@@ -7,7 +7,11 @@
 #include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::neighbors {
+
+using common::parallel_for;
+using common::worthwhile_threads;
+
 namespace {
 
 constexpr std::size_t n_lanes = 16;
@@ -204,13 +208,13 @@ void BruteSelection::compact(std::size_t query) {
 template <class T>
 void BruteSelection::finish(const T* points, std::size_t n_points, std::size_t d,
                             const double* queries, int n_threads, double* distances,
-                            Place* places) {
+                            distance::Place* places) {
   parallel_for(limit_.size(), n_threads, [&](std::size_t i, int) {
     if (overflowed_[i] == 0) compact(i);
-    Nearest found(k_);
+    distance::Nearest found(k_);
     const double* const query = queries + i * d;
     const auto measure = [&](std::size_t row) {
-      found.add(squared_distance(query, points + row * d, d), static_cast<Place>(row));
+      found.add(squared_distance(query, points + row * d, d), static_cast<distance::Place>(row));
     };
     if (overflowed_[i] != 0) {
       for (std::size_t row = 0; row < n_points; ++row) measure(row);
@@ -226,8 +230,8 @@ void BruteSelection::finish(const T* points, std::size_t n_points, std::size_t d
 }
 
 template void BruteSelection::finish(const double*, std::size_t, std::size_t, const double*, int,
-                                     double*, Place*);
+                                     double*, distance::Place*);
 template void BruteSelection::finish(const float*, std::size_t, std::size_t, const double*, int,
-                                     double*, Place*);
+                                     double*, distance::Place*);
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

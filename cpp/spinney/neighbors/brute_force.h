@@ -8,7 +8,7 @@
 
 #include "spinney/distance/nearest.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 // Rows about a centre, in single precision, and half of their squared lengths. Returns the largest
 // of these, before it was rounded.
@@ -30,7 +30,7 @@ class BruteSelection {
   // Exact distances of candidates (of all rows where they are too many), and the k nearest.
   template <class T>
   void finish(const T* points, std::size_t n_points, std::size_t d, const double* queries,
-              int n_threads, double* distances, Place* places);
+              int n_threads, double* distances, distance::Place* places);
 
  private:
   void look_at(std::size_t query, const float* products, const float* half_norms, std::size_t n,
@@ -45,4 +45,4 @@ class BruteSelection {
   std::vector<std::uint8_t> overflowed_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

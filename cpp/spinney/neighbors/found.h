@@ -10,11 +10,11 @@
 #include "spinney/common/types.h"
 #include "spinney/distance/nearest.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 struct Found {
-  std::vector<Place> counts;
-  std::vector<Place> places;
+  std::vector<distance::Place> counts;
+  std::vector<distance::Place> places;
   std::vector<double> distances;
 };
 
@@ -28,9 +28,9 @@ Found gather_found(std::size_t n_queries, bool sorted, int n_threads,
   Found out;
   out.counts.resize(n_queries);
   std::vector<Found> parts(n_blocks);
-  parallel_for(n_blocks, n_threads, [&](std::size_t piece, int) {
+  common::parallel_for(n_blocks, n_threads, [&](std::size_t piece, int) {
     auto search = make_search();
-    std::vector<std::pair<double, Row>> rows;
+    std::vector<std::pair<double, common::Row>> rows;
     const std::size_t end = std::min(n_queries, (piece + 1) * block);
     for (std::size_t i = piece * block; i < end; ++i) {
       rows.clear();
@@ -41,9 +41,9 @@ Found gather_found(std::size_t n_queries, bool sorted, int n_threads,
         std::sort(rows.begin(), rows.end(),
                   [](const auto& a, const auto& b) { return a.second < b.second; });
       }
-      out.counts[i] = static_cast<Place>(rows.size());
+      out.counts[i] = static_cast<distance::Place>(rows.size());
       for (const auto& [distance, row] : rows) {
-        parts[piece].places.push_back(static_cast<Place>(row));
+        parts[piece].places.push_back(static_cast<distance::Place>(row));
         parts[piece].distances.push_back(distance);
       }
     }
@@ -56,4 +56,4 @@ Found gather_found(std::size_t n_queries, bool sorted, int n_threads,
   return out;
 }
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

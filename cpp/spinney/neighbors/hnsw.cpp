@@ -9,7 +9,10 @@
 #include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
 
-namespace spinney {
+namespace spinney::neighbors {
+
+using common::InputError;
+using common::parallel_for;
 
 namespace {
 
@@ -69,7 +72,7 @@ void Hnsw::give_walk(std::unique_ptr<WalkSpace> walk) const {
 
 // Each layer has one in M of the vectors below it.
 std::size_t Hnsw::level_of(Slot slot) const {
-  const double draw = Stream(options_.seed, Purpose::levels, slot).uniform();
+  const double draw = common::Stream(options_.seed, common::Purpose::levels, slot).uniform();
   const double share = 1 / static_cast<double>(options_.n_links);
   std::size_t level = 0;
   for (double bound = share; draw < bound && level < highest_level; bound *= share) ++level;
@@ -83,7 +86,7 @@ void Hnsw::reserve(std::size_t n_vectors) {
   grow(graph_.links, size() * graph_.width, n_vectors * graph_.width);
 }
 
-void Hnsw::add(const float* values, std::size_t n_rows, int n_threads, Watch& watch) {
+void Hnsw::add(const float* values, std::size_t n_rows, int n_threads, common::Watch& watch) {
   const std::unique_lock lock(mutex_);
   if (n_rows == 0) return;
   if (n_rows >= max_vectors - size()) throw InputError("Hnsw: too many vectors");
@@ -107,7 +110,7 @@ void Hnsw::add(const float* values, std::size_t n_rows, int n_threads, Watch& wa
 }
 
 // Links what is in the store and not in the graph yet, batch by batch.
-void Hnsw::link_all(int n_threads, Watch& watch) {
+void Hnsw::link_all(int n_threads, common::Watch& watch) {
   Batch batch;
   while (graph_.size < size()) {
     const std::size_t most = std::clamp<std::size_t>(graph_.size / 20, 1, largest_batch);
@@ -129,7 +132,7 @@ void Hnsw::link_all(int n_threads, Watch& watch) {
 }
 
 // Every vector of the batch finds its links in the graph as it is.
-void Hnsw::link_batch(Batch& batch, int n_threads, Watch& watch) {
+void Hnsw::link_batch(Batch& batch, int n_threads, common::Watch& watch) {
   batch.links.resize(std::max(batch.links.size(), batch.size));
   if (graph_.size == 0) {
     batch.links[0].ground.clear();
@@ -267,7 +270,7 @@ std::vector<Slot> Hnsw::reorder() {
     }
   }
   store_.reorder(order);
-  LargeArray<Slot> links(graph_.links.size());
+  common::LargeArray<Slot> links(graph_.links.size());
   for (std::size_t i = 0; i < n; ++i) {
     const Slot* const from = graph_.row(order[i]);
     Slot* const to = links.data() + i * graph_.width;
@@ -293,4 +296,4 @@ std::size_t Hnsw::n_bytes() const {
          upper.starts.size() * sizeof(std::size_t) + upper.links.size() * sizeof(Post);
 }
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

@@ -20,7 +20,7 @@
 #include "spinney/neighbors/hnsw_kernels.h"
 #include "spinney/neighbors/vector_store.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 struct HnswOptions {
   SearchMetric metric = SearchMetric::euclidean;
@@ -56,7 +56,7 @@ class Hnsw {
 
   // Room for so many vectors in all, and no more.
   void reserve(std::size_t n_vectors);
-  void add(const float* values, std::size_t n_rows, int n_threads, Watch& watch);
+  void add(const float* values, std::size_t n_rows, int n_threads, common::Watch& watch);
 
   // The k closest of each query, closest first: distances and slots (or infinity and no_slot where
   // there are fewer). `allowed`, if not null, has a byte for each slot.
@@ -65,10 +65,11 @@ class Hnsw {
     Slot* slots;
   };
   void search(const float* queries, std::size_t n_queries, std::size_t k, std::size_t ef,
-              const std::uint8_t* allowed, int n_threads, Watch& watch, Answer out) const;
+              const std::uint8_t* allowed, int n_threads, common::Watch& watch, Answer out) const;
   // The same, by measuring every distance.
   void search_exactly(const float* queries, std::size_t n_queries, std::size_t k,
-                      const std::uint8_t* allowed, int n_threads, Watch& watch, Answer out) const;
+                      const std::uint8_t* allowed, int n_threads, common::Watch& watch,
+                      Answer out) const;
 
   // Deleted vectors stay in the graph, for walks to pass through, and are never an answer.
   void erase(std::span<const Slot> slots);
@@ -87,8 +88,8 @@ class Hnsw {
   struct Batch;
   std::size_t level_of(Slot slot) const;
   void link_the_forgotten();
-  void link_all(int n_threads, Watch& watch);
-  void link_batch(Batch& batch, int n_threads, Watch& watch);
+  void link_all(int n_threads, common::Watch& watch);
+  void link_batch(Batch& batch, int n_threads, common::Watch& watch);
   void settle_batch(Batch& batch, int n_threads);
   std::unique_ptr<WalkSpace> take_walk() const;
   void give_walk(std::unique_ptr<WalkSpace> walk) const;
@@ -97,7 +98,8 @@ class Hnsw {
                 WalkSpace& walk) const;
   void rank_again(std::size_t k, double code_error, WalkSpace& walk) const;
   void scan_blocks(const float* queries, std::size_t n_queries, std::size_t k,
-                   std::span<const Slot> slots, int n_threads, Watch& watch, Answer out) const;
+                   std::span<const Slot> slots, int n_threads, common::Watch& watch,
+                   Answer out) const;
   void write(std::span<const Key> found, std::size_t k, float* distances, Slot* slots) const;
 
   HnswOptions options_;
@@ -112,4 +114,4 @@ class Hnsw {
   mutable std::vector<std::unique_ptr<WalkSpace>> walks_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

@@ -13,7 +13,7 @@
 #include "spinney/common/large_array.h"
 #include "spinney/neighbors/vector_space.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 constexpr Slot no_slot = 0xffffffff;
 
@@ -22,9 +22,9 @@ using Post = std::uint32_t;
 
 // Makes room and keeps what is there.
 template <class T>
-void grow(LargeArray<T>& array, std::size_t used, std::size_t size) {
+void grow(common::LargeArray<T>& array, std::size_t used, std::size_t size) {
   if (array.size() >= size) return;
-  LargeArray<T> larger(size);
+  common::LargeArray<T> larger(size);
   if (used > 0) std::memcpy(larger.data(), array.data(), used * sizeof(T));
   array = std::move(larger);
 }
@@ -58,7 +58,7 @@ struct UpperLayers {
 struct HnswGraph {
   std::size_t width = 0;  // links a vector has on the ground
   std::size_t size = 0;   // vectors that are linked
-  LargeArray<Slot> links;
+  common::LargeArray<Slot> links;
   UpperLayers upper;
   Post top = no_slot;  // where walks begin, if there are posts
   Slot ground = 0;     // where they begin otherwise
@@ -84,4 +84,4 @@ struct UpperLayer {
   SPINNEY_INLINE Slot slot(std::uint32_t number) const { return upper.slots[number]; }
 };
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

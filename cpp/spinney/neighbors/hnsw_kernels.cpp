@@ -5,7 +5,7 @@
 
 #include "spinney/common/random.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 namespace {
 
@@ -17,7 +17,7 @@ std::size_t choose_copies(const Layer& layer, Slot centre, std::span<const Key> 
   const std::size_t n = std::min(most, copies.size());
   std::vector<std::pair<std::uint64_t, Key>> drawn;
   for (const Key copy : copies) {
-    drawn.emplace_back(combine(centre, layer.slot(number_of(copy))), copy & ~Key{1});
+    drawn.emplace_back(common::combine(centre, layer.slot(number_of(copy))), copy & ~Key{1});
   }
   std::partial_sort(drawn.begin(), drawn.begin() + static_cast<std::ptrdiff_t>(n), drawn.end());
   for (std::size_t i = 0; i < n; ++i) out[i] = drawn[i].second;
@@ -209,4 +209,4 @@ SPINNEY_HNSW_KERNELS(CodeSpace)
 
 #undef SPINNEY_HNSW_KERNELS
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

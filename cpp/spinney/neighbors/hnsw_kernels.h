@@ -10,7 +10,7 @@
 #include "spinney/neighbors/hnsw_walk.h"
 #include "spinney/neighbors/vector_store.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 // How links are chosen among candidates: closest first, and one that lies closer to a link chosen
 // before than to the vector itself is left out. Closer by a factor `alpha` of the squared distance,
@@ -52,4 +52,4 @@ SPINNEY_HNSW_KERNELS(CodeSpace)
 
 #undef SPINNEY_HNSW_KERNELS
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

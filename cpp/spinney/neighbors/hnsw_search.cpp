@@ -6,7 +6,10 @@
 #include "spinney/common/parallel.h"
 #include "spinney/neighbors/hnsw.h"
 
-namespace spinney {
+namespace spinney::neighbors {
+
+using common::parallel_for;
+using common::worthwhile_threads;
 
 std::vector<Slot> Hnsw::slots_allowed(const std::uint8_t* allowed) const {
   std::vector<Slot> slots;
@@ -86,7 +89,8 @@ void Hnsw::walk_one(const float* query, std::size_t k, std::size_t ef, const std
 }
 
 void Hnsw::search(const float* queries, std::size_t n_queries, std::size_t k, std::size_t ef,
-                  const std::uint8_t* allowed, int n_threads, Watch& watch, Answer out) const {
+                  const std::uint8_t* allowed, int n_threads, common::Watch& watch,
+                  Answer out) const {
   const std::shared_lock lock(mutex_);
   if (k == 0 || n_queries == 0) return;
   ef = std::max(ef, k);
@@ -141,7 +145,7 @@ void Hnsw::search(const float* queries, std::size_t n_queries, std::size_t k, st
 }
 
 void Hnsw::search_exactly(const float* queries, std::size_t n_queries, std::size_t k,
-                          const std::uint8_t* allowed, int n_threads, Watch& watch,
+                          const std::uint8_t* allowed, int n_threads, common::Watch& watch,
                           Answer out) const {
   const std::shared_lock lock(mutex_);
   if (k == 0) return;
@@ -150,7 +154,8 @@ void Hnsw::search_exactly(const float* queries, std::size_t n_queries, std::size
 
 // Some queries at a time go over the same vectors while these are in the cache.
 void Hnsw::scan_blocks(const float* queries, std::size_t n_queries, std::size_t k,
-                       std::span<const Slot> slots, int n_threads, Watch& watch, Answer out) const {
+                       std::span<const Slot> slots, int n_threads, common::Watch& watch,
+                       Answer out) const {
   constexpr std::size_t n_together = 16;
   const std::size_t stride = store_.padded_size();
   const std::size_t n_in_cache = std::max<std::size_t>(64, 65536 / stride);
@@ -181,4 +186,4 @@ void Hnsw::scan_blocks(const float* queries, std::size_t n_queries, std::size_t 
   });
 }
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

@@ -5,12 +5,12 @@
 #include "spinney/common/check.h"
 #include "spinney/neighbors/hnsw.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 namespace {
 
 void require(bool holds, const char* message) {
-  if (!holds) throw InputError(message);
+  if (!holds) throw common::InputError(message);
 }
 
 // Rows of numbers below `n`, then padding.
@@ -82,4 +82,4 @@ Hnsw::Hnsw(const HnswOptions& options, std::size_t n_features, const HnswState& 
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

@@ -17,7 +17,7 @@
 #include "spinney/common/dispatch.h"
 #include "spinney/neighbors/hnsw_graph.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 using Key = std::int64_t;
 
@@ -257,4 +257,4 @@ SPINNEY_INLINE Key ground_entry(const Space& space, const HnswGraph& graph,
   return key_of(distance_of(best), graph.upper.slots[number_of(best)]);
 }
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

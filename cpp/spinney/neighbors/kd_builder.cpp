@@ -6,7 +6,11 @@
 
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::neighbors {
+
+using common::parallel_for;
+using common::Row;
+
 namespace {
 
 constexpr Row piece_size = 8192;    // points that one thread divides alone
@@ -246,4 +250,4 @@ void KdBuilder::assemble(std::vector<Piece>& pieces) {
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

@@ -4,7 +4,7 @@
 
 #include "spinney/neighbors/kd_tree.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 class KdBuilder {
  public:
@@ -14,8 +14,8 @@ class KdBuilder {
  private:
   // A range of points that is still to be divided, in one of the two buffers.
   struct Range {
-    Row begin;
-    Row end;
+    common::Row begin;
+    common::Row end;
     int buffer;
     std::size_t node;
   };
@@ -32,11 +32,11 @@ class KdBuilder {
   };
 
   double* points(int buffer) { return buffer == 0 ? first_.data() : second_.data(); }
-  Row* rows(int buffer) { return buffer == 0 ? first_rows_.data() : second_rows_.data(); }
+  common::Row* rows(int buffer) { return buffer == 0 ? first_rows_.data() : second_rows_.data(); }
 
   void measure(const Range& range, double* box);
   // Divides a range along the widest side of its box, into the other buffer; returns the middle.
-  Row divide(const Range& range, const double* box, Scratch& scratch);
+  common::Row divide(const Range& range, const double* box, Scratch& scratch);
   void describe(const Range& range, KdTree::Node& node);
   bool is_leaf(const Range& range, const double* box) const;
   void add_leaf(const Range& range, const double* box, KdTree::Node& node,
@@ -49,10 +49,10 @@ class KdBuilder {
   std::size_t d_;
   std::size_t leaf_size_;
   int n_threads_;
-  LargeArray<double> first_;
-  LargeArray<double> second_;
-  std::vector<Row> first_rows_;
-  std::vector<Row> second_rows_;
+  common::LargeArray<double> first_;
+  common::LargeArray<double> second_;
+  std::vector<common::Row> first_rows_;
+  std::vector<common::Row> second_rows_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

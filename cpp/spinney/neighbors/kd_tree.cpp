@@ -9,10 +9,13 @@
 #include "spinney/neighbors/kd_builder.h"
 #include "spinney/neighbors/minkowski.h"
 
-namespace spinney {
-namespace {
+namespace spinney::neighbors {
 
-using namespace neighbors;
+using common::parallel_for;
+using common::Row;
+using common::worthwhile_threads;
+
+namespace {
 
 // out[i] = the parts of the distances from a query to the points of a leaf; returns how many do not
 // exceed a limit. One function for each metric, since those are what the loader picks versions of.
@@ -173,7 +176,7 @@ class KdSearch {
     return sum;
   }
 
-  void find(const double* query, double shrink, std::int64_t max_leaves, Nearest& out) {
+  void find(const double* query, double shrink, std::int64_t max_leaves, distance::Nearest& out) {
     std::int64_t n_leaves = 0;
     stack_.clear();
     std::size_t at = 0;
@@ -210,8 +213,8 @@ class KdSearch {
   }
 
   // How many points lie within a limit: boxes that lie inside are not opened.
-  Place count(const double* query, double limit) {
-    Place n = 0;
+  distance::Place count(const double* query, double limit) {
+    distance::Place n = 0;
     const auto take_whole = [&](std::size_t node) {
       if (farthest_in_box(node, query) > limit) return false;
       n += tree_.nodes_[node].n_points;
@@ -258,20 +261,23 @@ class KdSearch {
                    measured_.data());
   }
 
-  bool may_help(std::size_t node, double bound, const Nearest& out) const {
+  bool may_help(std::size_t node, double bound, const distance::Nearest& out) const {
     const double worst = out.worst();
     if (bound < worst) return true;
-    return bound == worst && static_cast<Place>(tree_.nodes_[node].smallest) < out.worst_place();
+    return bound == worst &&
+           static_cast<distance::Place>(tree_.nodes_[node].smallest) < out.worst_place();
   }
 
-  void scan(const KdTree::Node& node, const double* query, Nearest& out) {
+  void scan(const KdTree::Node& node, const double* query, distance::Nearest& out) {
     if (measure_points(node, query, out.worst()) == 0) return;
     const Row* const rows = tree_.order_.data() + node.first;
     if (node.uniform) {  // rows are ascending: those after the first that fails fail as well
       for (Row i = 0; i < node.n_points; ++i) {
         const double worst = out.worst();
         if (measured_[0] > worst) return;
-        if (measured_[0] == worst && static_cast<Place>(rows[i]) > out.worst_place()) return;
+        if (measured_[0] == worst && static_cast<distance::Place>(rows[i]) > out.worst_place()) {
+          return;
+        }
         out.add(measured_[0], rows[i]);
       }
       return;
@@ -358,7 +364,7 @@ std::vector<Row> KdTree::walk_order(const double* queries, std::size_t n_queries
 }
 
 void KdTree::query(const double* queries, std::size_t n_queries, const KdQuery& options,
-                   double* distances, Place* places) const {
+                   double* distances, distance::Place* places) const {
   constexpr std::size_t block = 128;
   const std::size_t n_blocks = (n_queries + block - 1) / block;
   const double work = 500.0 * static_cast<double>(n_queries);
@@ -368,7 +374,7 @@ void KdTree::query(const double* queries, std::size_t n_queries, const KdQuery& 
     parallel_for(
         n_blocks, worthwhile_threads(work, options.n_threads), [&](std::size_t piece, int) {
           KdSearch search(*this, metric);
-          Nearest found(options.k);
+          distance::Nearest found(options.k);
           const std::size_t end = std::min(n_queries, (piece + 1) * block);
           for (std::size_t at = piece * block; at < end; ++at) {
             const std::size_t i = order[at];
@@ -379,7 +385,8 @@ void KdTree::query(const double* queries, std::size_t n_queries, const KdQuery& 
               const bool known = j < found.size();
               distances[i * options.k + j] = known ? metric.root(found.distances()[j])
                                                    : std::numeric_limits<double>::infinity();
-              places[i * options.k + j] = known ? found.places()[j] : static_cast<Place>(n_);
+              places[i * options.k + j] =
+                  known ? found.places()[j] : static_cast<distance::Place>(n_);
             }
           }
         });
@@ -403,12 +410,12 @@ Found KdTree::within(const double* queries, std::size_t n_queries, const double*
   return out;
 }
 
-std::vector<Place> KdTree::count_within(const double* queries, std::size_t n_queries,
-                                        const double* radii, int n_threads) const {
+std::vector<distance::Place> KdTree::count_within(const double* queries, std::size_t n_queries,
+                                                  const double* radii, int n_threads) const {
   constexpr std::size_t block = 64;
   const std::size_t n_blocks = (n_queries + block - 1) / block;
   const int threads = worthwhile_threads(1000.0 * static_cast<double>(n_queries), n_threads);
-  std::vector<Place> counts(n_queries);
+  std::vector<distance::Place> counts(n_queries);
   with_metric([&](const auto& metric) {
     parallel_for(n_blocks, threads, [&](std::size_t piece, int) {
       KdSearch search(*this, metric);
@@ -422,4 +429,4 @@ std::vector<Place> KdTree::count_within(const double* queries, std::size_t n_que
   return counts;
 }
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

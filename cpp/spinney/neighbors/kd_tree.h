@@ -11,7 +11,7 @@
 #include "spinney/distance/nearest.h"
 #include "spinney/neighbors/found.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 // Points of a leaf are measured this many at a time.
 constexpr std::size_t kd_lanes = 8;
@@ -37,32 +37,32 @@ class KdTree {
 
   // The nearest rows of each query, in order; places and distances are n_queries × k.
   void query(const double* queries, std::size_t n_queries, const KdQuery& options,
-             double* distances, Place* places) const;
+             double* distances, distance::Place* places) const;
 
   // The rows within a radius of each query (it may differ from query to query), nearest first if
   // sorted, else by number.
   Found within(const double* queries, std::size_t n_queries, const double* radii, bool sorted,
                int n_threads) const;
-  std::vector<Place> count_within(const double* queries, std::size_t n_queries, const double* radii,
-                                  int n_threads) const;
+  std::vector<distance::Place> count_within(const double* queries, std::size_t n_queries,
+                                            const double* radii, int n_threads) const;
 
  private:
   // Children of an inner node are `child` and `child` + 1. A leaf has its points at `begin`, padded
   // to full vectors.
   struct Node {
     std::uint32_t child = 0;  // 0: a leaf
-    Row n_points = 0;
-    Row first = 0;          // of its points in order_
-    Row smallest = 0;       // number among its rows
-    std::size_t begin = 0;  // of a leaf's coordinates
-    bool uniform = false;   // all its points are the same: one of them is there
+    common::Row n_points = 0;
+    common::Row first = 0;     // of its points in order_
+    common::Row smallest = 0;  // number among its rows
+    std::size_t begin = 0;     // of a leaf's coordinates
+    bool uniform = false;      // all its points are the same: one of them is there
   };
 
   template <class Metric>
   friend class KdSearch;
   friend class KdBuilder;
 
-  std::vector<Row> walk_order(const double* queries, std::size_t n_queries) const;
+  std::vector<common::Row> walk_order(const double* queries, std::size_t n_queries) const;
   template <class Body>
   void with_metric(const Body& body) const;
 
@@ -71,8 +71,8 @@ class KdTree {
   double p_;
   std::vector<Node> nodes_;
   std::vector<double> boxes_;  // [node * 2d]: lows, then highs
-  LargeArray<double> coordinates_;
-  std::vector<Row> order_;  // rows, leaf by leaf; ascending in a leaf
+  common::LargeArray<double> coordinates_;
+  std::vector<common::Row> order_;  // rows, leaf by leaf; ascending in a leaf
 };
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

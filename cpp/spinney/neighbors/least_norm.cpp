@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace spinney {
+namespace spinney::neighbors {
 
 namespace {
 
@@ -103,4 +103,4 @@ void LeastNorm::apply(const double* vector, double* out) const {
   std::copy(sum_.begin(), sum_.end(), out);
 }
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

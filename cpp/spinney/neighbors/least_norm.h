@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace spinney {
+namespace spinney::neighbors {
 
 // For a matrix A, given by columns, applies (AᵀA)⁺: singular values below `tolerance` times the
 // largest count as zero.
@@ -27,4 +27,4 @@ class LeastNorm {
   std::size_t n_columns_ = 0;
 };
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

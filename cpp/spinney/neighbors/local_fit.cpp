@@ -11,7 +11,11 @@
 #include "spinney/common/parallel.h"
 #include "spinney/neighbors/least_norm.h"
 
-namespace spinney {
+namespace spinney::neighbors {
+
+using common::InputError;
+using common::parallel_for;
+using common::worthwhile_threads;
 
 namespace {
 
@@ -431,7 +435,7 @@ class LocalFitter {
     // Rows that agree leave nothing to fit, and a constant is its mean.
     if (!mixed) return target(0, output);
     if (n_active_ == 0) return share;
-    double intercept = log(share / (1 - share));
+    double intercept = common::log(share / (1 - share));
     odds_.assign(n, intercept);
     residuals_.resize(n);
     coefficients_.assign(n_active_, 0.0);
@@ -439,7 +443,7 @@ class LocalFitter {
     for (int step = 0; step < most_steps; ++step) {
       total_ = 0;
       for (std::size_t i = 0; i < n; ++i) {
-        const double p = 1 / (1 + exp(-odds_[i]));
+        const double p = 1 / (1 + common::exp(-odds_[i]));
         const double spread = std::max(p * (1 - p), least_spread_of_odds);
         weights_[i] = kernel_[i] * spread;
         total_ += weights_[i];
@@ -471,7 +475,7 @@ class LocalFitter {
       loss = reached;
       if (gain <= 1e-12 * whole) break;
     }
-    return 1 / (1 + exp(-std::clamp(intercept, -most_odds, most_odds)));
+    return 1 / (1 + common::exp(-std::clamp(intercept, -most_odds, most_odds)));
   }
 
   void find_odds(double intercept) {
@@ -488,7 +492,7 @@ class LocalFitter {
     double sum = 0;
     for (std::size_t i = 0; i < odds_.size(); ++i) {
       const double odds = odds_[i], size = std::abs(odds);
-      const double softplus = std::max(odds, 0.0) + log(1 + exp(-size));
+      const double softplus = std::max(odds, 0.0) + common::log(1 + common::exp(-size));
       sum += kernel_[i] * (softplus - target(i, output) * odds);
     }
     for (std::size_t a = 0; a < n_active_; ++a) {
@@ -567,4 +571,4 @@ LocalAnswers fit_local(const LocalModel& model, const Neighborhoods& near, bool 
   return out;
 }
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

@@ -18,7 +18,7 @@
 
 #include "spinney/neighbors/smoothing_kernel.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 struct LocalModel {
   const double* x = nullptr;        // (n_rows, n_features)
@@ -60,4 +60,4 @@ std::size_t count_terms(int degree, std::size_t n_features);
 LocalAnswers fit_local(const LocalModel& model, const Neighborhoods& neighborhoods,
                        bool with_gradients, int n_threads);
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

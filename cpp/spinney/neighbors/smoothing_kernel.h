@@ -7,7 +7,7 @@
 #include "spinney/common/dispatch.h"
 #include "spinney/common/exp.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 enum class SmoothingKernel {
   uniform,
@@ -44,7 +44,7 @@ SPINNEY_INLINE double tricube(double u) {
   return rest * rest * rest;
 }
 
-SPINNEY_INLINE double gaussian(double u) { return exp(-0.5 * u * u); }
+SPINNEY_INLINE double gaussian(double u) { return common::exp(-0.5 * u * u); }
 
 // cos(πu/2) by its series, which ends below half a unit in the last place: the C library picks
 // another routine per processor.
@@ -67,10 +67,10 @@ SPINNEY_INLINE double cosine(double u) {
 }
 
 SPINNEY_INLINE double logistic(double u) {
-  const double e = exp(-u);
+  const double e = common::exp(-u);
   return 4.0 * e / ((1.0 + e) * (1.0 + e));
 }
 
 }  // namespace kernel_formula
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

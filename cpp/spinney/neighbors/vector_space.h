@@ -8,7 +8,7 @@
 
 #include "spinney/common/dispatch.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 // The number of a vector in the arrays of an index.
 using Slot = std::uint32_t;
@@ -180,4 +180,4 @@ struct CodeSpace {
   }
 };
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

@@ -6,7 +6,7 @@
 
 #include "spinney/neighbors/hnsw_graph.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 VectorStore::VectorStore(SearchMetric metric, std::size_t n_features, bool has_codes)
     : metric_(metric),
@@ -131,7 +131,7 @@ double VectorStore::least_distance(float distance, double error) const {
 namespace {
 
 template <class T>
-void reorder_rows(LargeArray<T>& rows, std::size_t stride, const std::vector<Slot>& order) {
+void reorder_rows(common::LargeArray<T>& rows, std::size_t stride, const std::vector<Slot>& order) {
   // Round by round, with one row aside: no second copy of the vectors.
   std::vector<bool> done(order.size(), false);
   std::vector<T> aside(stride);
@@ -160,4 +160,4 @@ std::size_t VectorStore::n_bytes() const {
   return rows_.size() * sizeof(float) + codes_.size() + offsets_.size() * sizeof(float);
 }
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

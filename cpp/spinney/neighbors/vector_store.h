@@ -10,7 +10,7 @@
 #include "spinney/common/large_array.h"
 #include "spinney/neighbors/vector_space.h"
 
-namespace spinney {
+namespace spinney::neighbors {
 
 enum class SearchMetric { euclidean, cosine, inner_product };
 
@@ -85,11 +85,11 @@ class VectorStore {
   std::size_t padded_size_;
   std::size_t code_stride_;
   std::size_t size_ = 0;
-  LargeArray<float> rows_;
-  LargeArray<std::uint8_t> codes_;
+  common::LargeArray<float> rows_;
+  common::LargeArray<std::uint8_t> codes_;
   std::vector<float> offsets_;
   double scale_ = 0;
   double code_error_ = 0;  // the largest of the rows
 };
 
-}  // namespace spinney
+}  // namespace spinney::neighbors

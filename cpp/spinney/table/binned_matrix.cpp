@@ -20,7 +20,13 @@
 #include "spinney/table/cut_search.h"
 #include "spinney/table/radix_sort.h"
 
-namespace spinney {
+namespace spinney::table {
+
+using common::InputError;
+using common::parallel_for;
+using common::Row;
+using common::worthwhile_threads;
+
 namespace {
 
 constexpr std::size_t cache_bytes = 28'672;  // what histograms may take of a first-level cache
@@ -165,7 +171,7 @@ void bin_categories(const Column& column, std::size_t n_rows, std::uint32_t max_
   }
   out.categorical = true;
   out.n_bins = static_cast<std::uint32_t>(std::clamp<std::size_t>(count.size(), 1, max_bins));
-  out.bin_of = spinney::bin_categories(count, max_bins);
+  out.bin_of = table::bin_categories(count, max_bins);
 }
 
 // units: of these rows; empty: each row counts once.
@@ -195,7 +201,7 @@ std::vector<std::uint64_t> sample_rows(std::uint64_t n_rows) {
     return rows;
   }
   // One at random out of each stretch.
-  Stream stream(0, Purpose::rows, n_rows);
+  common::Stream stream(0, common::Purpose::rows, n_rows);
   const double step = static_cast<double>(n_rows) / static_cast<double>(max_cut_rows);
   for (std::size_t i = 0; i < max_cut_rows; ++i) {
     const double at = step * (static_cast<double>(i) + stream.uniform());
@@ -645,4 +651,4 @@ void BinnedMatrix::write_rows(int n_threads) {
   parallel_for((n_rows_ + block - 1) / block, worthwhile_threads(work, n_threads), write_block);
 }
 
-}  // namespace spinney
+}  // namespace spinney::table

@@ -18,7 +18,7 @@
 #include "spinney/table/row_matrix.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::table {
 
 struct BinnedColumn {
   bool categorical = false;
@@ -71,7 +71,7 @@ class BinnedMatrix : public RowMatrix {
   // max_bins: at most 255. Cuts are found on at most max_cut_rows rows, of those given if any are.
   // weights: of the rows (null: all alike); a row of weight w counts as w rows.
   BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_threads,
-               std::span<const Row> among = {}, const double* weights = nullptr);
+               std::span<const common::Row> among = {}, const double* weights = nullptr);
 
   // Room for the rows of a part of a table, by bins that were found for the whole of it: of each
   // column cuts or bin_of and n_bins count. `write` takes rows, a piece at a time, and notes where
@@ -109,7 +109,7 @@ class BinnedMatrix : public RowMatrix {
   std::span<const SlotGroup> groups() const { return groups_; }
 
  private:
-  void find_bins(const Table& table, std::uint32_t max_bins, std::span<const Row> among,
+  void find_bins(const Table& table, std::uint32_t max_bins, std::span<const common::Row> among,
                  const double* weights, int n_threads);
   void write_codes(const Table& table, std::size_t first, int n_threads);
   std::array<std::int64_t, 256> count_codes_of(std::size_t f) const;
@@ -126,8 +126,8 @@ class BinnedMatrix : public RowMatrix {
   std::uint32_t n_codes_ = 0;
   std::vector<BinnedColumn> columns_;
   std::size_t stride_ = 0;
-  LargeArray<std::uint8_t> by_column_;
-  LargeArray<std::uint8_t> by_row_;
+  common::LargeArray<std::uint8_t> by_column_;
+  common::LargeArray<std::uint8_t> by_row_;
   std::vector<SlotGroup> groups_;
   std::vector<CodeSlot> slots_;
 };
@@ -164,4 +164,4 @@ std::vector<double> find_weighted_cuts(std::span<const double> values,
 std::vector<std::uint8_t> bin_categories(std::span<const std::uint64_t> counts,
                                          std::uint32_t max_bins);
 
-}  // namespace spinney
+}  // namespace spinney::table

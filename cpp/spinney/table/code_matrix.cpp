@@ -6,7 +6,11 @@
 
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::table {
+
+using common::parallel_for;
+using common::worthwhile_threads;
+
 namespace {
 
 template <class T>
@@ -21,7 +25,7 @@ ColumnCodes narrow(const CodedColumn& column, const EntryLayout& layout, std::si
   out.bytes.resize(n_rows * sizeof(T));
   T* const codes = reinterpret_cast<T*>(out.bytes.data());
   std::fill(codes, codes + n_rows, static_cast<T>(column.implicit_code));
-  for (Row i = 0; i < column.n_entries; ++i) {
+  for (common::Row i = 0; i < column.n_entries; ++i) {
     codes[layout.row(column.entries[i])] = static_cast<T>(layout.code(column.entries[i]));
   }
   return out;
@@ -32,9 +36,9 @@ ColumnCodes narrow(const CodedColumn& column, const EntryLayout& layout, std::si
 CodeMatrix::CodeMatrix(const Table& table, int n_threads) {
   const std::size_t n_rows = table.n_rows;
   const std::size_t n_features = table.n_features();
-  std::vector<Row> rows(n_rows);
-  std::iota(rows.begin(), rows.end(), Row{0});
-  const CodingRows sample{rows.data(), static_cast<Row>(n_rows), nullptr};
+  std::vector<common::Row> rows(n_rows);
+  std::iota(rows.begin(), rows.end(), common::Row{0});
+  const CodingRows sample{rows.data(), static_cast<common::Row>(n_rows), nullptr};
   EntryLayout layout;  // no label: only codes are kept
   columns_.resize(n_features);
   by_column_.resize(n_features);
@@ -77,4 +81,4 @@ CodeMatrix::CodeMatrix(const Table& table, int n_threads) {
                });
 }
 
-}  // namespace spinney
+}  // namespace spinney::table

@@ -12,7 +12,7 @@
 #include "spinney/table/coded_column.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::table {
 
 struct ColumnCodes {
   std::vector<std::uint8_t> bytes;
@@ -63,4 +63,4 @@ class CodeMatrix {
   std::size_t max_codes_ = 0;
 };
 
-}  // namespace spinney
+}  // namespace spinney::table

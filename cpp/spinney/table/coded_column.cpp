@@ -8,7 +8,12 @@
 #include "spinney/common/parallel.h"
 #include "spinney/table/radix_sort.h"
 
-namespace spinney {
+namespace spinney::table {
+
+using common::parallel_for;
+using common::Row;
+using common::worthwhile_threads;
+
 namespace {
 
 // Below this many rows a comparison sort beats the radix sort's set-up.
@@ -21,7 +26,7 @@ struct Scratch {
   std::vector<std::uint64_t> swap;
   std::vector<std::uint32_t> slots;
   std::vector<Row> count;
-  std::vector<Code> code_of;
+  std::vector<common::Code> code_of;
   std::vector<Row> stored_rows;
   std::vector<double> stored_values;
 };
@@ -74,7 +79,7 @@ struct Writer {
   const CodingRows& sample;
   const EntryLayout& layout;
 
-  SPINNEY_INLINE Entry entry(Code code, Row row) const {
+  SPINNEY_INLINE Entry entry(common::Code code, Row row) const {
     return layout.pack(code, row, sample.labels != nullptr ? sample.labels[row] : 0);
   }
   void allocate(std::size_t n) {
@@ -126,7 +131,7 @@ std::size_t code_by_counting(Writer writer, std::size_t n_slots, bool dense_rank
   out.has_implicit = allow_implicit && count[mode] > n / 2;
   writer.allocate(n - (out.has_implicit ? count[mode] : 0));
   scratch.code_of.resize(n_slots);
-  Code code = 0;
+  common::Code code = 0;
   Row start = 0;
   for (std::size_t slot = 0; slot < n_slots; ++slot) {
     if (slot == missing_slot) out.missing_code = code;
@@ -229,7 +234,7 @@ void code_by_sorting(Writer writer, const double* values, const Row* rows, std::
   out.has_implicit = allow_implicit && mode_count > n / 2;
   writer.allocate(n - (out.has_implicit ? mode_count : 0));
   Entry* entries = out.entries.get();
-  Code code = 0;
+  common::Code code = 0;
   for (std::size_t p = 0; p < m; ++p) {
     if (p > 0 && differs(p)) ++code;
     if (out.has_implicit && !mode_missing && p == mode_begin) {
@@ -416,4 +421,4 @@ std::vector<CodedColumn> code_table(const Table& table, const CodingRows& sample
   return columns;
 }
 
-}  // namespace spinney
+}  // namespace spinney::table

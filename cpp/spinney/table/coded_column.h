@@ -11,25 +11,25 @@
 #include "spinney/table/entry.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::table {
 
 struct CodedColumn {
   bool categorical = false;
-  bool has_missing = false;   // some row of the sample is missing
-  bool has_implicit = false;  // rows without an entry have implicit_code
-  Code missing_code = 0;      // one past the largest code; also the number of other codes
-  Code implicit_code = 0;
+  bool has_missing = false;       // some row of the sample is missing
+  bool has_implicit = false;      // rows without an entry have implicit_code
+  common::Code missing_code = 0;  // one past the largest code; also the number of other codes
+  common::Code implicit_code = 0;
   double implicit_value = 0;  // numeric columns; NaN when the implicit value is missing
-  Row n_entries = 0;
+  common::Row n_entries = 0;
   std::unique_ptr<Entry[]> entries;
 
-  bool is_missing(Code code) const { return code == missing_code; }
+  bool is_missing(common::Code code) const { return code == missing_code; }
 };
 
 // Which rows take part, and the label that travels with each (null: none).
 struct CodingRows {
-  const Row* rows = nullptr;  // ascending
-  Row n_rows = 0;
+  const common::Row* rows = nullptr;  // ascending
+  common::Row n_rows = 0;
   const std::uint32_t* labels = nullptr;  // indexed by row
 };
 
@@ -46,4 +46,4 @@ void code_columns(const Table& table, const CodingRows& sample, const EntryLayou
 std::vector<CodedColumn> code_table(const Table& table, const CodingRows& sample,
                                     const EntryLayout& layout, bool allow_implicit, int n_threads);
 
-}  // namespace spinney
+}  // namespace spinney::table

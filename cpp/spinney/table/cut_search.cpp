@@ -1,6 +1,7 @@
 #include "spinney/table/cut_search.h"
 
-namespace spinney {
+namespace spinney::table {
+
 namespace {
 
 // With so many steps, known to the compiler; -1: as many as it takes.
@@ -45,4 +46,4 @@ SPINNEY_KERNEL void count_below(const double* values, std::size_t n, const CutSe
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::table

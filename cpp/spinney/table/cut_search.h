@@ -11,7 +11,7 @@
 
 #include "spinney/common/dispatch.h"
 
-namespace spinney {
+namespace spinney::table {
 
 // Between two neighbouring values, so that low <= cut < high; a float32 if one lies there: models
 // are smaller and predictions faster.
@@ -65,4 +65,4 @@ struct CutSearch {
 // out[i]: cuts below values[i].
 void count_below(const double* values, std::size_t n, const CutSearch& search, std::uint8_t* out);
 
-}  // namespace spinney
+}  // namespace spinney::table

@@ -8,7 +8,7 @@
 
 #include "spinney/common/types.h"
 
-namespace spinney {
+namespace spinney::table {
 
 using Entry = std::uint64_t;
 
@@ -31,17 +31,17 @@ struct EntryLayout {
   }
 
   int code_shift() const { return label_bits + row_bits; }
-  Entry pack(Code code, Row row, std::uint32_t label) const {
+  Entry pack(common::Code code, common::Row row, std::uint32_t label) const {
     return (static_cast<Entry>(code) << code_shift()) | (static_cast<Entry>(row) << label_bits) |
            label;
   }
-  Code code(Entry entry) const { return static_cast<Code>(entry >> code_shift()); }
-  Row row(Entry entry) const {
-    return static_cast<Row>((entry >> label_bits) & ((Entry{1} << row_bits) - 1));
+  common::Code code(Entry entry) const { return static_cast<common::Code>(entry >> code_shift()); }
+  common::Row row(Entry entry) const {
+    return static_cast<common::Row>((entry >> label_bits) & ((Entry{1} << row_bits) - 1));
   }
   std::uint32_t label(Entry entry) const {
     return static_cast<std::uint32_t>(entry & ((Entry{1} << label_bits) - 1));
   }
 };
 
-}  // namespace spinney
+}  // namespace spinney::table

@@ -8,12 +8,15 @@
 #include "spinney/common/check.h"
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::table {
+
+using common::parallel_for;
+using common::worthwhile_threads;
 
 ExactMatrix::ExactMatrix(const Table& table, bool sorted, int n_threads)
     : n_rows_(table.n_rows), columns_(table.n_features()) {
-  std::vector<Row> rows(n_rows_);
-  std::iota(rows.begin(), rows.end(), Row{0});
+  std::vector<common::Row> rows(n_rows_);
+  std::iota(rows.begin(), rows.end(), common::Row{0});
   std::atomic<bool> infinite{false};
   const double work = 100.0 * static_cast<double>(n_rows_ * columns_.size());
   parallel_for(columns_.size(), worthwhile_threads(work, n_threads), [&](std::size_t f, int) {
@@ -21,14 +24,14 @@ ExactMatrix::ExactMatrix(const Table& table, bool sorted, int n_threads)
     const Column& from = table.columns[f];
     column.n_categories = from.kind == ColumnKind::categorical ? from.n_categories : 0;
     column.values.resize(n_rows_);
-    gather(from, rows.data(), static_cast<Row>(n_rows_), column.values.data());
+    gather(from, rows.data(), static_cast<common::Row>(n_rows_), column.values.data());
     if (std::any_of(column.values.begin(), column.values.end(),
                     [](double value) { return std::isinf(value); })) {
       infinite = true;
     }
     if (!sorted || column.n_categories > 0) return;
     column.order = rows;
-    std::sort(column.order.begin(), column.order.end(), [&](Row a, Row b) {
+    std::sort(column.order.begin(), column.order.end(), [&](common::Row a, common::Row b) {
       const double x = column.values[a];
       const double y = column.values[b];
       if (std::isnan(x) || std::isnan(y)) {
@@ -38,14 +41,15 @@ ExactMatrix::ExactMatrix(const Table& table, bool sorted, int n_threads)
     });
   });
   if (infinite) {
-    throw InputError("Input X contains infinity or a value too large for dtype('float64').");
+    throw common::InputError(
+        "Input X contains infinity or a value too large for dtype('float64').");
   }
 }
 
 void ExactMatrix::derive(std::size_t f, std::size_t source, std::vector<double> of_category) {
-  if (f >= n_features() || source >= f) throw InputError("derive: no such column");
+  if (f >= n_features() || source >= f) throw common::InputError("derive: no such column");
   columns_[f].source = static_cast<std::int32_t>(source);
   columns_[f].of_category = std::move(of_category);
 }
 
-}  // namespace spinney
+}  // namespace spinney::table

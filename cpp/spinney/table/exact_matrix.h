@@ -9,12 +9,13 @@
 #include "spinney/table/row_matrix.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::table {
 
 struct ExactColumn {
   std::int32_t n_categories = 0;  // 0: numbers
   std::vector<double> values;     // [row], categories as codes, NaN for what is missing
-  std::vector<Row> order;  // rows by value, missing ones last; empty for rows to look at only
+  std::vector<common::Row>
+      order;  // rows by value, missing ones last; empty for rows to look at only
   // As in BinnedColumn: numbers of the categories of another column.
   std::int32_t source = -1;
   std::vector<double> of_category;
@@ -35,4 +36,4 @@ class ExactMatrix : public RowMatrix {
   std::vector<ExactColumn> columns_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::table

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-namespace spinney {
+namespace spinney::table {
 
 // Sorts items[0 … n) by key(item), using swap[0 … n); returns the one that holds the result.
 template <class Item, class Key>
@@ -42,4 +42,4 @@ inline std::uint64_t* radix_sort(std::uint64_t* keys, std::uint64_t* swap, std::
   return radix_sort(keys, swap, n, low_bit, high_bit, [](std::uint64_t key) { return key; });
 }
 
-}  // namespace spinney
+}  // namespace spinney::table

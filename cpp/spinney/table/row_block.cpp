@@ -7,7 +7,7 @@
 #include "spinney/common/check.h"
 #include "spinney/common/dispatch.h"
 
-namespace spinney {
+namespace spinney::table {
 
 // In the bits, in a loop without branches.
 SPINNEY_KERNEL SpecialValues find_special(const double* values, std::size_t n) {
@@ -35,12 +35,12 @@ SPINNEY_KERNEL SpecialValues find_special(const float* values, std::size_t n) {
 RowReader::RowReader(const Table& table, std::span<const std::int32_t> n_categories)
     : table_(table) {
   if (table.n_features() != n_categories.size()) {
-    throw InputError("X has another number of columns than the model was fitted on");
+    throw common::InputError("X has another number of columns than the model was fitted on");
   }
   for (std::size_t f = 0; f < n_categories.size(); ++f) {
     const bool categorical = table.columns[f].kind == ColumnKind::categorical;
     if (categorical ? table.columns[f].n_categories > n_categories[f] : n_categories[f] > 0) {
-      throw InputError("X has columns of other kinds than the model was fitted on");
+      throw common::InputError("X has columns of other kinds than the model was fitted on");
     }
   }
   in_place_ = table.is_row_major();
@@ -73,7 +73,7 @@ bool RowReader::look(const Value* rows, std::size_t n) const {
       found.missing |= row.missing;
     }
   }
-  if (found.infinite && !table_.known_finite) throw InputError("Input X contains infinity");
+  if (found.infinite && !table_.known_finite) throw common::InputError("Input X contains infinity");
   return found.missing;
 }
 
@@ -98,9 +98,9 @@ void RowReader::copy(std::size_t first, std::size_t n, double* rows) const {
     }
     if (table_.known_finite) continue;
     for (std::size_t i = 0; i < n; ++i) {
-      if (std::isinf(to[i * width])) throw InputError("Input X contains infinity");
+      if (std::isinf(to[i * width])) throw common::InputError("Input X contains infinity");
     }
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::table

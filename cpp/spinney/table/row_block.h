@@ -9,7 +9,7 @@
 #include "spinney/common/types.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::table {
 
 struct SpecialValues {
   bool infinite = false;
@@ -64,4 +64,4 @@ class RowReader {
   std::size_t stride_ = 0;
 };
 
-}  // namespace spinney
+}  // namespace spinney::table

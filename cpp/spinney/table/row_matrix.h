@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace spinney {
+namespace spinney::table {
 
 class RowMatrix {
  public:
@@ -11,4 +11,4 @@ class RowMatrix {
   virtual std::size_t n_rows() const = 0;
 };
 
-}  // namespace spinney
+}  // namespace spinney::table

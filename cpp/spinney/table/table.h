@@ -10,7 +10,7 @@
 
 #include "spinney/common/types.h"
 
-namespace spinney {
+namespace spinney::table {
 
 enum class Dtype : std::uint8_t { float64, float32, int32 };
 
@@ -67,16 +67,16 @@ struct Column {
 };
 
 // out[i] = the value of rows[i]; the dtype is looked at once.
-inline void gather(const Column& column, const Row* rows, Row n, double* out) {
+inline void gather(const Column& column, const common::Row* rows, common::Row n, double* out) {
   if (column.kind != ColumnKind::numeric || column.dtype == Dtype::int32) {
-    for (Row i = 0; i < n; ++i) out[i] = column.value(rows[i]);
+    for (common::Row i = 0; i < n; ++i) out[i] = column.value(rows[i]);
   } else if (column.dtype == Dtype::float64) {
-    for (Row i = 0; i < n; ++i) {
+    for (common::Row i = 0; i < n; ++i) {
       out[i] = *reinterpret_cast<const double*>(column.data + static_cast<std::ptrdiff_t>(rows[i]) *
                                                                   column.stride);
     }
   } else {
-    for (Row i = 0; i < n; ++i) {
+    for (common::Row i = 0; i < n; ++i) {
       out[i] = static_cast<double>(*reinterpret_cast<const float*>(
           column.data + static_cast<std::ptrdiff_t>(rows[i]) * column.stride));
     }
@@ -108,4 +108,4 @@ struct Table {
   }
 };
 
-}  // namespace spinney
+}  // namespace spinney::table

@@ -5,7 +5,11 @@
 
 #include "spinney/common/parallel.h"
 
-namespace spinney {
+namespace spinney::table {
+
+using common::parallel_for;
+using common::worthwhile_threads;
+
 namespace {
 
 bool fits_float(const Column& column) {
@@ -70,4 +74,4 @@ ValueMatrix::ValueMatrix(const Table& table, int n_threads) {
   });
 }
 
-}  // namespace spinney
+}  // namespace spinney::table

@@ -9,7 +9,7 @@
 #include "spinney/common/types.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::table {
 
 class ValueMatrix {
  public:
@@ -49,4 +49,4 @@ class ValueMatrix {
   std::vector<ValueColumn> columns_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::table

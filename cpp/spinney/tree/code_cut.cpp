@@ -4,7 +4,8 @@
 
 #include "spinney/common/dispatch.h"
 
-namespace spinney {
+namespace spinney::tree {
+
 namespace {
 
 constexpr std::size_t n_lanes = 8;
@@ -110,8 +111,8 @@ SPINNEY_KERNEL void score_classes(const CodeCutTask& task, const Chunk& chunk, d
 }
 
 // Takes back the scores of cuts that leave a side too few rows; returns the best of the others.
-double drop_small_sides(const CodeCutTask& task, std::size_t first, std::size_t n, Row& n_left,
-                        const Chunk& chunk) {
+double drop_small_sides(const CodeCutTask& task, std::size_t first, std::size_t n,
+                        common::Row& n_left, const Chunk& chunk) {
   double best = nothing;
   for (std::size_t c = 0; c < n; ++c) {
     n_left += task.counts[first + c];
@@ -134,7 +135,7 @@ CodeCut best_code_cut(const CodeCutTask& task, std::vector<double>& scratch) {
   const Chunk chunk = make_chunk(scratch.data(), size, n_classes);
   std::vector<std::int64_t> running(n_classes);
   if (task.left != nullptr) std::copy(task.left, task.left + n_classes, running.begin());
-  Row n_left = task.n_left;
+  common::Row n_left = task.n_left;
   CodeCut cut;
   for (std::size_t first = 0; first < task.n_codes; first += size) {
     const std::size_t n = std::min(size, task.n_codes - first);
@@ -156,4 +157,4 @@ CodeCut best_code_cut(const CodeCutTask& task, std::vector<double>& scratch) {
   return cut;
 }
 
-}  // namespace spinney
+}  // namespace spinney::tree

@@ -7,7 +7,7 @@
 
 #include "spinney/common/types.h"
 
-namespace spinney {
+namespace spinney::tree {
 
 struct CodeCutTask {
   const std::int64_t* sums = nullptr;  // [code * n_classes + class]
@@ -20,9 +20,9 @@ struct CodeCutTask {
   // Null, or the rows of each code; then a side has min_rows of the node's n_rows at least, and
   // n_left lie left of every cut.
   const std::uint32_t* counts = nullptr;
-  Row n_left = 0;
-  Row n_rows = 0;
-  Row min_rows = 1;
+  common::Row n_left = 0;
+  common::Row n_rows = 0;
+  common::Row min_rows = 1;
 };
 
 struct CodeCut {
@@ -36,4 +36,4 @@ struct CodeCut {
 // Of equally good cuts the first.
 CodeCut best_code_cut(const CodeCutTask& task, std::vector<double>& scratch);
 
-}  // namespace spinney
+}  // namespace spinney::tree

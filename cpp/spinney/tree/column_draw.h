@@ -8,11 +8,11 @@
 #include "spinney/tree/feature_draw.h"
 #include "spinney/tree/node.h"
 
-namespace spinney {
+namespace spinney::tree {
 
 // Columns that are looked at together; unused lanes repeat the first.
 struct Batch {
-  std::size_t feature[n_lanes];
+  std::size_t feature[common::n_lanes];
   std::size_t n = 0;
   bool only_first = false;  // of those that vary: nothing that was drawn before did
 };
@@ -21,24 +21,24 @@ struct Batch {
 // known to be constant in the node, as they were above it, are passed over.
 class ColumnDraw {
  public:
-  ColumnDraw(std::vector<std::int32_t>& features, FeatureDraw::Swaps& swaps, Stream stream,
+  ColumnDraw(std::vector<std::int32_t>& features, FeatureDraw::Swaps& swaps, common::Stream stream,
              std::size_t n_drawn)
       : draw_(features, swaps, stream), n_left_(n_drawn) {}
 
   // Fills the next batch; false if there is nothing more to look at.
   bool next(const Node& node, bool any_varies, Batch& batch) {
     batch.n = 0;
-    while (n_left_ > 0 && batch.n < n_lanes && draw_.has_next()) {
+    while (n_left_ > 0 && batch.n < common::n_lanes && draw_.has_next()) {
       --n_left_;
       add(node, batch);
     }
     batch.only_first = false;
     if (batch.n == 0 && !any_varies) {
       batch.only_first = true;
-      while (batch.n < n_lanes && draw_.has_next()) add(node, batch);
+      while (batch.n < common::n_lanes && draw_.has_next()) add(node, batch);
     }
     if (batch.n == 0) return false;
-    for (std::size_t l = batch.n; l < n_lanes; ++l) batch.feature[l] = batch.feature[0];
+    for (std::size_t l = batch.n; l < common::n_lanes; ++l) batch.feature[l] = batch.feature[0];
     return true;
   }
 
@@ -53,4 +53,4 @@ class ColumnDraw {
   std::size_t n_left_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::tree

@@ -9,7 +9,13 @@
 #include "spinney/common/random.h"
 #include "spinney/tree/search.h"
 
-namespace spinney {
+namespace spinney::tree {
+
+using common::Code;
+using common::parallel_for;
+using common::Row;
+using common::worthwhile_threads;
+
 namespace {
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
@@ -22,21 +28,22 @@ std::int64_t to_units(double weight) { return static_cast<std::int64_t>(weight *
 
 }  // namespace
 
-bool CountedGrower::serves(const Table& table, const Targets& targets, const GrowOptions& options) {
+bool CountedGrower::serves(const table::Table& table, const criterion::Targets& targets,
+                           const GrowOptions& options) {
   const bool all_columns = options.max_features == 0 ||
                            options.max_features >= static_cast<std::int64_t>(table.n_features());
   const bool two_classes = targets.n_classes[0] == 2;
-  for (const Column& column : table.columns) {
-    if (column.kind == ColumnKind::categorical && !two_classes) return false;
+  for (const table::Column& column : table.columns) {
+    if (column.kind == table::ColumnKind::categorical && !two_classes) return false;
   }
-  return options.criterion == CriterionKind::gini && all_columns && options.features.empty() &&
-         !options.random_splits && options.max_depth <= most_levels &&
+  return options.criterion == criterion::CriterionKind::gini && all_columns &&
+         options.features.empty() && !options.random_splits && options.max_depth <= most_levels &&
          options.max_leaf_nodes == 0 && options.monotonic.empty() && targets.n_outputs == 1 &&
          CountedTable::fits(table, targets);
 }
 
-CountedGrower::CountedGrower(const Table& table, const Targets& targets, const GrowOptions& options,
-                             double* weights)
+CountedGrower::CountedGrower(const table::Table& table, const criterion::Targets& targets,
+                             const GrowOptions& options, double* weights)
     : table_(table),
       targets_(targets),
       options_(options),
@@ -50,7 +57,8 @@ CountedGrower::CountedGrower(const Table& table, const Targets& targets, const G
       order_(table.n_features()),
       kept_(table.n_features()),
       scratches_(static_cast<std::size_t>(options.n_threads)) {
-  criterion_ = make_criterion(CriterionKind::gini, targets_, EntryLayout{});
+  criterion_ =
+      criterion::make_criterion(criterion::CriterionKind::gini, targets_, table::EntryLayout{});
   for (const Row row : rows_) {
     units_[row] = to_units(weights_[row]);
     classes_[targets_.labels[row]] += units_[row];
@@ -83,7 +91,7 @@ int CountedGrower::threads_for(double nanoseconds) const {
   return worthwhile_threads(nanoseconds, options_.n_threads, true);
 }
 
-void CountedGrower::grow(std::uint64_t seed, Watch& watch) {
+void CountedGrower::grow(std::uint64_t seed, common::Watch& watch) {
   nodes_.clear();
   add_root(seed);
   std::vector<std::size_t> parents;  // of the level to be searched; none: it is the root's
@@ -112,7 +120,7 @@ void CountedGrower::grow(std::uint64_t seed, Watch& watch) {
 void CountedGrower::add_root(std::uint64_t seed) {
   nodes_.emplace_back();
   Node& root = nodes_.back();
-  root.key = mix(seed);
+  root.key = common::mix(seed);
   root.sums = classes_;
   root.n_rows = static_cast<Row>(rows_.size());
   for (Row begin = 0; begin < root.n_rows; begin += std::min(block_rows, root.n_rows - begin)) {
@@ -354,7 +362,7 @@ bool CountedGrower::choose(std::size_t index) {
   const double perfect = criterion_->perfect_score(nodes_[index].view());
   // Of equally good columns the first wins; where a node begins is decided by its path.
   const std::size_t n = n_columns();
-  const std::size_t start = mix(nodes_[index].key) % n;
+  const std::size_t start = common::mix(nodes_[index].key) % n;
   double best = -std::numeric_limits<double>::infinity();
   std::size_t f = n;
   for (std::size_t i = 0; i < n && best < perfect; ++i) {
@@ -372,7 +380,7 @@ bool CountedGrower::choose(std::size_t index) {
   for (std::size_t k = 0; k < n_classes_; ++k) right.sums[k] -= left.sums[k];
   for (Node* child : {&left, &right}) {
     child->depth = nodes_[index].depth + 1;
-    child->key = combine(nodes_[index].key, child == &left ? 1 : 2);
+    child->key = common::combine(nodes_[index].key, child == &left ? 1 : 2);
     complete(*child);
   }
   Node& node = nodes_[index];
@@ -381,7 +389,7 @@ bool CountedGrower::choose(std::size_t index) {
                        left.stat[0] / node.stat[0] * left.impurity);
   if (!(gain + epsilon >= options_.min_impurity_decrease)) return false;
   const CountedColumn& column = counted_.columns[f];
-  Split& split = node.split;
+  criterion::Split& split = node.split;
   split.feature = static_cast<std::int32_t>(f);
   split.categorical = column.categorical;
   if (column.categorical) {
@@ -449,7 +457,7 @@ void CountedGrower::divide(const std::vector<std::size_t>& parents) {
 
 // Puts the rows that go left first; returns where the others begin.
 Row CountedGrower::divide_segment(const Node& node, Segment segment, Row* buffer) {
-  const Split& split = node.split;
+  const criterion::Split& split = node.split;
   const CountedColumn& column = counted_.columns[static_cast<std::size_t>(split.feature)];
   const std::uint32_t* const cells = column.cells.data();
   const auto n_classes = static_cast<std::uint32_t>(n_classes_);
@@ -484,7 +492,7 @@ Row CountedGrower::divide_segment(const Node& node, Segment segment, Row* buffer
 
 // Where the node had no missing values, they follow the larger child.
 void CountedGrower::settle(Node& node) {
-  Split& split = node.split;
+  criterion::Split& split = node.split;
   const CountedColumn& column = counted_.columns[static_cast<std::size_t>(split.feature)];
   const bool larger_left = nodes_[node.left].n_rows > nodes_[node.right].n_rows;
   bool has_missing = column.has_missing;
@@ -535,9 +543,9 @@ void CountedGrower::reweigh(const std::vector<double>& factors, double least) {
 // -------------------------------------------------------------------------------------- tree
 
 // Nodes in pre-order.
-void CountedGrower::write(std::size_t index, NodeIndex parent, bool is_left) {
+void CountedGrower::write(std::size_t index, common::NodeIndex parent, bool is_left) {
   Node& node = nodes_[index];
-  const NodeIndex at = tree_.add_leaf(node.impurity, node.n_rows, node.stat[0]);
+  const common::NodeIndex at = tree_.add_leaf(node.impurity, node.n_rows, node.stat[0]);
   node.in_tree = static_cast<std::size_t>(at);
   criterion_->value(node.stat.data(), tree_.value.data() + node.in_tree * n_classes_);
   tree_sums_.insert(tree_sums_.end(), node.stat.begin() + 1, node.stat.end());
@@ -552,8 +560,8 @@ void CountedGrower::write(std::size_t index, NodeIndex parent, bool is_left) {
 }
 
 void CountedGrower::write_split(const Node& node, std::size_t at) {
-  const Split& split = node.split;
-  const Column& column = table_.columns[static_cast<std::size_t>(split.feature)];
+  const criterion::Split& split = node.split;
+  const table::Column& column = table_.columns[static_cast<std::size_t>(split.feature)];
   tree_.feature[at] = split.feature;
   tree_.missing_left[at] = split.missing_left;
   if (!split.categorical) {
@@ -587,4 +595,4 @@ void CountedGrower::write_split(const Node& node, std::size_t at) {
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::tree

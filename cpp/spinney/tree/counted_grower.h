@@ -14,19 +14,20 @@
 #include "spinney/tree/counted_table.h"
 #include "spinney/tree/grower.h"
 
-namespace spinney {
+namespace spinney::tree {
 
 class CountedGrower {
  public:
   // Whether trees of this kind can be grown here: Gini impurity, few levels, all columns, one
   // output, and no categories where there are more than two classes.
-  static bool serves(const Table& table, const Targets& targets, const GrowOptions& options);
+  static bool serves(const table::Table& table, const criterion::Targets& targets,
+                     const GrowOptions& options);
 
   // The weights sum to about one; rows whose weight is zero are left out.
-  CountedGrower(const Table& table, const Targets& targets, const GrowOptions& options,
-                double* weights);
+  CountedGrower(const table::Table& table, const criterion::Targets& targets,
+                const GrowOptions& options, double* weights);
 
-  void grow(std::uint64_t seed, Watch& watch);
+  void grow(std::uint64_t seed, common::Watch& watch);
 
   // The tree grown last, and the weights of each class in its nodes: [node * n_classes + class].
   const Tree& tree() const { return tree_; }
@@ -40,8 +41,8 @@ class CountedGrower {
   static constexpr std::size_t no_node = static_cast<std::size_t>(-1);
 
   struct Segment {
-    Row begin;
-    Row end;
+    common::Row begin;
+    common::Row end;
   };
 
   struct Node {
@@ -52,27 +53,27 @@ class CountedGrower {
     std::size_t smaller = no_node;  // of the two
     std::size_t place = 0;          // of its sums among those that a column keeps
     std::size_t in_tree = 0;
-    Row n_rows = 0;
+    common::Row n_rows = 0;
     bool terminal = false;
     double impurity = 0;
     std::vector<std::int64_t> sums;  // by class
     std::vector<double> stat;        // the criterion's: weight, then the sums
     std::vector<Segment> segments;   // its rows in each block of rows_
-    Split split;
-    std::vector<Code> present;  // categories that its rows have, if the split is about them
+    criterion::Split split;
+    std::vector<common::Code> present;  // categories that its rows have, if the split is about them
 
-    NodeView view() const { return {n_rows, stat.data()}; }
+    criterion::NodeView view() const { return {n_rows, stat.data()}; }
   };
 
   // The best split of one column in one node.
   struct Candidate {
     double score;
-    Code left_code;
-    Code above;  // the next code that the node has
+    common::Code left_code;
+    common::Code above;  // the next code that the node has
     bool missing_left;
     bool only_missing_right;
-    std::vector<Code> left_codes;  // categories
-    std::vector<Code> present;
+    std::vector<common::Code> left_codes;  // categories
+    std::vector<common::Code> present;
     std::vector<std::int64_t> left_sums;  // only of those that may be the best
   };
 
@@ -84,7 +85,7 @@ class CountedGrower {
     std::vector<double> cuts;
     std::vector<double> keys;
     std::vector<double> best;  // of this thread, by node
-    std::vector<Row> rows;
+    std::vector<common::Row> rows;
     std::vector<std::int64_t> classes;
   };
 
@@ -109,21 +110,21 @@ class CountedGrower {
   void sum_left(const CountedColumn& column, const std::int64_t* sums, Candidate& candidate) const;
   bool choose(std::size_t node);
   void divide(const std::vector<std::size_t>& parents);
-  Row divide_segment(const Node& node, Segment segment, Row* buffer);
+  common::Row divide_segment(const Node& node, Segment segment, common::Row* buffer);
   void settle(Node& node);
-  void write(std::size_t node, NodeIndex parent, bool is_left);
+  void write(std::size_t node, common::NodeIndex parent, bool is_left);
   void write_split(const Node& node, std::size_t at);
 
-  const Table& table_;
-  Targets targets_;
+  const table::Table& table_;
+  criterion::Targets targets_;
   const GrowOptions& options_;
   double* weights_;
   CountedTable counted_;
-  std::unique_ptr<Criterion> criterion_;
+  std::unique_ptr<criterion::Criterion> criterion_;
   std::size_t n_classes_;
   std::vector<std::int64_t> units_;    // of each row: its weight as an integer
   std::vector<std::int64_t> classes_;  // the sums at the root
-  std::vector<Row> rows_;              // block by block, and in a block node by node
+  std::vector<common::Row> rows_;      // block by block, and in a block node by node
   std::vector<std::uint8_t> node_of_;  // of each row, for the nodes of the last level
   std::vector<std::size_t> order_;     // columns, those with most work first
   // Sums of the nodes of a level, of columns that keep them: [place * n_cells + cell].
@@ -137,4 +138,4 @@ class CountedGrower {
   std::vector<double> tree_sums_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::tree

@@ -9,35 +9,35 @@
 #include "spinney/criterion/criterion.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::tree {
 
 struct CountedColumn {
   bool categorical = false;
   bool has_missing = false;
-  Code missing_code = 0;  // the last one, if some row is missing
+  common::Code missing_code = 0;  // the last one, if some row is missing
   // Of each row: its code times the number of classes, and its class.
   std::vector<std::uint32_t> cells;
-  std::vector<Row> row_of;  // a row of each code
+  std::vector<common::Row> row_of;  // a row of each code
   // Where more than half of the rows have the same code: the others. The common code has what
   // these leave of a node's weight.
   bool has_common = false;
-  Code common = 0;
-  std::vector<Row> others;
+  common::Code common = 0;
+  std::vector<common::Row> others;
 
   std::size_t n_codes() const { return row_of.size(); }
 };
 
 struct CountedTable {
   // Rows without weight are left out.
-  CountedTable(const Table& table, const Targets& targets, int n_threads);
+  CountedTable(const table::Table& table, const criterion::Targets& targets, int n_threads);
 
   // Whether every cell of a table has a number.
-  static bool fits(const Table& table, const Targets& targets);
+  static bool fits(const table::Table& table, const criterion::Targets& targets);
 
-  const Table& table;
-  std::vector<Row> rows;  // ascending
+  const table::Table& table;
+  std::vector<common::Row> rows;  // ascending
   std::uint32_t n_classes;
   std::vector<CountedColumn> columns;
 };
 
-}  // namespace spinney
+}  // namespace spinney::tree

@@ -7,7 +7,7 @@
 
 #include "spinney/common/random.h"
 
-namespace spinney {
+namespace spinney::tree {
 
 // Draws from a list and puts it back in order when it goes, so that a draw depends on the node's
 // stream alone. `swaps` is scratch.
@@ -15,7 +15,7 @@ class FeatureDraw {
  public:
   using Swaps = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
-  FeatureDraw(std::vector<std::int32_t>& features, Swaps& swaps, Stream stream)
+  FeatureDraw(std::vector<std::int32_t>& features, Swaps& swaps, common::Stream stream)
       : features_(features), swaps_(swaps), stream_(stream) {
     swaps_.clear();
   }
@@ -39,7 +39,7 @@ class FeatureDraw {
  private:
   std::vector<std::int32_t>& features_;
   Swaps& swaps_;
-  Stream stream_;
+  common::Stream stream_;
 };
 
-}  // namespace spinney
+}  // namespace spinney::tree

@@ -9,7 +9,13 @@
 #include "spinney/tree/presorted_table.h"
 #include "spinney/tree/search.h"
 
-namespace spinney {
+namespace spinney::tree {
+
+using common::NodeIndex;
+using common::parallel_for;
+using common::Row;
+using common::Watch;
+
 namespace {
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
@@ -18,7 +24,7 @@ constexpr double epsilon = std::numeric_limits<double>::epsilon();
 // subtrees are grown whole, each by one thread.
 constexpr double shared_work = 300'000;
 
-std::vector<Row> rows_with_weight(const Targets& targets) {
+std::vector<Row> rows_with_weight(const criterion::Targets& targets) {
   std::vector<Row> rows;
   rows.reserve(targets.n_rows);
   for (std::size_t row = 0; row < targets.n_rows; ++row) {
@@ -29,16 +35,17 @@ std::vector<Row> rows_with_weight(const Targets& targets) {
   return rows;
 }
 
-EntryLayout layout_for(const Table& table, const Targets& targets, CriterionKind criterion) {
-  const bool labelled = is_classification(criterion) && targets.n_outputs == 1;
-  return EntryLayout::make(largest_code(table), labelled ? targets.n_classes[0] : 0);
+table::EntryLayout layout_for(const table::Table& table, const criterion::Targets& targets,
+                              criterion::CriterionKind criterion) {
+  const bool labelled = criterion::is_classification(criterion) && targets.n_outputs == 1;
+  return table::EntryLayout::make(table::largest_code(table), labelled ? targets.n_classes[0] : 0);
 }
 
 class Grower {
  public:
   // Without a prepared table the grower looks at all columns, sorted once, if it can.
-  Grower(const Table& table, const PreparedTable* prepared, const Targets& targets,
-         const GrowOptions& options, Watch& watch)
+  Grower(const table::Table& table, const PreparedTable* prepared,
+         const criterion::Targets& targets, const GrowOptions& options, Watch& watch)
       : table_(table), options_(options), watch_(watch) {
     layout_ = layout_for(table, targets, options.criterion);
     prepare_criterion(targets);
@@ -57,8 +64,8 @@ class Grower {
                                     : make_sampled_search(std::move(inputs), *prepared);
   }
 
-  Grower(const PresortedTable& presorted, const Targets& targets, const GrowOptions& options,
-         Watch& watch)
+  Grower(const PresortedTable& presorted, const criterion::Targets& targets,
+         const GrowOptions& options, Watch& watch)
       : table_(presorted.table), options_(options), watch_(watch), layout_(presorted.layout) {
     prepare_criterion(targets);
     search_ = make_presorted_search(
@@ -72,7 +79,7 @@ class Grower {
   Tree grow() {
     Node root;
     root.end = static_cast<Row>(search_->rows().size());
-    root.key = mix(options_.seed);
+    root.key = common::mix(options_.seed);
     root.stat.resize(criterion_->stat_size());
     search_->sum(root, root.stat.data());
     root.impurity = criterion_->impurity(root.stat.data());
@@ -84,8 +91,8 @@ class Grower {
   }
 
  private:
-  void prepare_criterion(const Targets& targets) {
-    criterion_ = make_criterion(options_.criterion, targets, layout_);
+  void prepare_criterion(const criterion::Targets& targets) {
+    criterion_ = criterion::make_criterion(options_.criterion, targets, layout_);
     for (const std::uint32_t k : targets.n_classes) n_values_ = std::max<std::size_t>(n_values_, k);
     n_values_ *= targets.n_outputs;
   }
@@ -126,7 +133,7 @@ class Grower {
     return index;
   }
 
-  void write_split(const Split& split, NodeIndex index, Tree& tree) const {
+  void write_split(const criterion::Split& split, NodeIndex index, Tree& tree) const {
     const auto at = static_cast<std::size_t>(index);
     tree.feature[at] = split.feature;
     tree.threshold[at] = search_->threshold(split);
@@ -135,9 +142,9 @@ class Grower {
 
   // The bit sets of a question about categories. Categories that the node's rows did not have
   // follow the larger child, or the order that the tree has for them.
-  void write_categories(const Split& split, const Node& node, const Node& left, NodeIndex index,
-                        Tree& tree) const {
-    const Column& column = table_.columns[static_cast<std::size_t>(split.feature)];
+  void write_categories(const criterion::Split& split, const Node& node, const Node& left,
+                        NodeIndex index, Tree& tree) const {
+    const table::Column& column = table_.columns[static_cast<std::size_t>(split.feature)];
     const std::size_t n_words = words_for(column.n_categories);
     const std::size_t start = tree.category_bits.size();
     tree.category_start[static_cast<std::size_t>(index)] = static_cast<std::int64_t>(start);
@@ -148,24 +155,25 @@ class Grower {
     for (Row i = node.begin; i < node.end; ++i) {
       const std::int32_t code = column.category(rows[i]);
       if (code < 0) continue;
-      mark_category(seen, static_cast<Code>(code));
-      if (i < left.end) mark_category(goes_left, static_cast<Code>(code));
+      mark_category(seen, static_cast<common::Code>(code));
+      if (i < left.end) mark_category(goes_left, static_cast<common::Code>(code));
     }
     if (split.ordered) {
-      for (const Code code : split.left_codes) {
-        if (code < static_cast<Code>(column.n_categories)) mark_category(goes_left, code);
+      for (const common::Code code : split.left_codes) {
+        if (code < static_cast<common::Code>(column.n_categories)) mark_category(goes_left, code);
       }
     } else if (2 * left.n_rows() > node.n_rows()) {
       for (std::int32_t code = 0; code < column.n_categories; ++code) {
         if (((seen[code / 32] >> (code % 32)) & 1) == 0) {
-          mark_category(goes_left, static_cast<Code>(code));
+          mark_category(goes_left, static_cast<common::Code>(code));
         }
       }
     }
   }
 
   // Makes the children of a split and divides the rows; the columns are divided by the caller.
-  void divide(const Node& node, Split& split, Worker& worker, Node& left, Node& right) const {
+  void divide(const Node& node, criterion::Split& split, Worker& worker, Node& left,
+              Node& right) const {
     search_->divide_rows(node, split, worker);
     left.begin = node.begin;
     left.end = right.begin = node.begin + split.n_left;
@@ -174,7 +182,7 @@ class Grower {
     right.is_left = false;
     for (Node* child : {&left, &right}) {
       child->depth = node.depth + 1;
-      child->key = combine(node.key, child->is_left ? 1 : 2);
+      child->key = common::combine(node.key, child->is_left ? 1 : 2);
       child->lower = node.lower;
       child->upper = node.upper;
       child->constants = node.constants;
@@ -225,7 +233,7 @@ class Grower {
     watch_.poll(100 + static_cast<std::uint64_t>(search_->cost(node)));
     const NodeIndex index = write(node, tree);
     if (node.terminal) return false;
-    Split& split = worker.split;
+    criterion::Split& split = worker.split;
     split.clear();
     search_->find(node, worker, n_threads, split);
     if (!split.found()) return false;
@@ -360,7 +368,7 @@ class Grower {
     Node node;
     Node left;
     Node right;
-    Split split;
+    criterion::Split split;
     NodeIndex index = no_child;
     double improvement = 0;
     std::uint64_t order = 0;
@@ -413,13 +421,13 @@ class Grower {
     return tree;
   }
 
-  const Table& table_;
+  const table::Table& table_;
   const GrowOptions& options_;
   Watch& watch_;
   TreeScratch* scratch_ = nullptr;
-  EntryLayout layout_;
+  table::EntryLayout layout_;
   std::unique_ptr<PreparedTable> prepared_;  // if it is this tree's own
-  std::unique_ptr<Criterion> criterion_;
+  std::unique_ptr<criterion::Criterion> criterion_;
   std::unique_ptr<Search> search_;
   std::size_t n_values_ = 1;
   double total_weight_ = 0;
@@ -427,40 +435,40 @@ class Grower {
 
 }  // namespace
 
-Tree grow_tree(const Table& table, const Targets& targets, const GrowOptions& options,
-               Watch& watch) {
+Tree grow_tree(const table::Table& table, const criterion::Targets& targets,
+               const GrowOptions& options, Watch& watch) {
   return Grower(table, nullptr, targets, options, watch).grow();
 }
 
-PresortedTable::PresortedTable(const Table& table_, const Targets& targets, CriterionKind criterion,
-                               int n_threads)
+PresortedTable::PresortedTable(const table::Table& table_, const criterion::Targets& targets,
+                               criterion::CriterionKind criterion, int n_threads)
     : table(table_),
       rows(rows_with_weight(targets)),
       layout(layout_for(table_, targets, criterion)) {
-  const CodingRows sample{rows.data(), static_cast<Row>(rows.size()),
-                          layout.label_bits > 0 ? targets.labels : nullptr};
-  const bool additive = make_criterion(criterion, targets, layout)->is_additive();
-  columns = code_table(table, sample, layout, additive, n_threads);
+  const table::CodingRows sample{rows.data(), static_cast<Row>(rows.size()),
+                                 layout.label_bits > 0 ? targets.labels : nullptr};
+  const bool additive = criterion::make_criterion(criterion, targets, layout)->is_additive();
+  columns = table::code_table(table, sample, layout, additive, n_threads);
 }
 
 TreeScratch::TreeScratch() : worker(std::make_unique<Worker>()) { worker->scans.resize(1); }
 TreeScratch::~TreeScratch() = default;
 TreeScratch::TreeScratch(TreeScratch&&) noexcept = default;
 
-void grow_tree(const PresortedTable& presorted, const Targets& targets, const GrowOptions& options,
-               Watch& watch, TreeScratch& scratch) {
+void grow_tree(const PresortedTable& presorted, const criterion::Targets& targets,
+               const GrowOptions& options, Watch& watch, TreeScratch& scratch) {
   Grower grower(presorted, targets, options, watch);
   grower.use(scratch);
   scratch.tree = grower.grow();
   grower.take_rows(scratch.rows);
 }
 
-void grow_tree(const PreparedTable& prepared, const Targets& targets, const GrowOptions& options,
-               Watch& watch, TreeScratch& scratch) {
+void grow_tree(const PreparedTable& prepared, const criterion::Targets& targets,
+               const GrowOptions& options, Watch& watch, TreeScratch& scratch) {
   Grower grower(prepared.table, &prepared, targets, options, watch);
   grower.use(scratch);
   scratch.tree = grower.grow();
   grower.take_rows(scratch.rows);
 }
 
-}  // namespace spinney
+}  // namespace spinney::tree

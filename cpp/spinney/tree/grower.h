@@ -14,14 +14,14 @@
 #include "spinney/table/table.h"
 #include "spinney/tree/tree.h"
 
-namespace spinney {
+namespace spinney::tree {
 
 struct PreparedTable;
 struct PresortedTable;
 struct Worker;
 
 struct GrowOptions {
-  CriterionKind criterion = CriterionKind::gini;
+  criterion::CriterionKind criterion = criterion::CriterionKind::gini;
   bool random_splits = false;
   std::int64_t max_depth = std::numeric_limits<std::int64_t>::max();
   std::int64_t min_samples_split = 2;
@@ -34,7 +34,7 @@ struct GrowOptions {
   std::vector<std::int32_t> features;  // those that the tree may use; empty: all
   // Of a feature whose categories are divided in one order throughout the tree: the place of each
   // code in it, missing last; empty for others. Null: each node orders for itself.
-  const std::vector<std::vector<Code>>* category_ranks = nullptr;
+  const std::vector<std::vector<common::Code>>* category_ranks = nullptr;
   // Count large nodes in cells and be exact only beside the best cut. For forests.
   bool coarse = false;
   // Round thresholds to float32 where that still divides the node's rows in the same way.
@@ -43,8 +43,8 @@ struct GrowOptions {
   int n_threads = 1;
 };
 
-Tree grow_tree(const Table& table, const Targets& targets, const GrowOptions& options,
-               Watch& watch);
+Tree grow_tree(const table::Table& table, const criterion::Targets& targets,
+               const GrowOptions& options, common::Watch& watch);
 
 // What a thread that grows one tree after another uses again.
 struct TreeScratch {
@@ -53,15 +53,15 @@ struct TreeScratch {
   TreeScratch(TreeScratch&&) noexcept;
 
   std::unique_ptr<Worker> worker;
-  Tree tree;              // the tree grown last
-  std::vector<Row> rows;  // its rows, leaf by leaf from left to right
+  Tree tree;                      // the tree grown last
+  std::vector<common::Row> rows;  // its rows, leaf by leaf from left to right
 };
 
 // One of many trees on the same table, left in `scratch`. Presorted: all columns are looked at, and
 // the targets differ from those of the other trees in their weights only.
-void grow_tree(const PresortedTable& presorted, const Targets& targets, const GrowOptions& options,
-               Watch& watch, TreeScratch& scratch);
-void grow_tree(const PreparedTable& prepared, const Targets& targets, const GrowOptions& options,
-               Watch& watch, TreeScratch& scratch);
+void grow_tree(const PresortedTable& presorted, const criterion::Targets& targets,
+               const GrowOptions& options, common::Watch& watch, TreeScratch& scratch);
+void grow_tree(const PreparedTable& prepared, const criterion::Targets& targets,
+               const GrowOptions& options, common::Watch& watch, TreeScratch& scratch);
 
-}  // namespace spinney
+}  // namespace spinney::tree

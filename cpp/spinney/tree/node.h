@@ -9,25 +9,25 @@
 #include "spinney/common/types.h"
 #include "spinney/criterion/criterion.h"
 
-namespace spinney {
+namespace spinney::tree {
 
 // The entries of one column that belong to a node: [begin, end) of the column's entries. Columns
 // that are constant in a node have no segment there, nor in any node below it.
 struct Segment {
   std::int32_t feature;
-  Row begin;
-  Row end;
+  common::Row begin;
+  common::Row end;
 };
 
 struct Node {
-  Row begin = 0;  // its rows: [begin, end) of the grower's list
-  Row end = 0;
+  common::Row begin = 0;  // its rows: [begin, end) of the grower's list
+  common::Row end = 0;
   std::int64_t depth = 0;
   std::uint64_t key = 0;  // names the node by its path, whatever the order of growth
   double impurity = 0;
   double lower = -std::numeric_limits<double>::infinity();
   double upper = std::numeric_limits<double>::infinity();
-  NodeIndex parent = -1;
+  common::NodeIndex parent = -1;
   bool is_left = false;
   bool terminal = false;
   std::vector<double> stat;
@@ -46,9 +46,9 @@ struct Node {
     constants[feature / 64] |= std::uint64_t{1} << (feature % 64);
   }
 
-  Row n_rows() const { return end - begin; }
+  common::Row n_rows() const { return end - begin; }
   double weight() const { return stat[0]; }
-  NodeView view() const { return {n_rows(), stat.data(), lower, upper}; }
+  criterion::NodeView view() const { return {n_rows(), stat.data(), lower, upper}; }
 };
 
 // The nodes that wait during depth-first growth. Places are reused, so that a node's arrays are
@@ -67,4 +67,4 @@ class NodeStack {
   std::size_t size_ = 0;
 };
 
-}  // namespace spinney
+}  // namespace spinney::tree

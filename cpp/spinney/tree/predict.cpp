@@ -12,7 +12,12 @@
 #include "spinney/table/row_block.h"
 #include "spinney/tree/tree.h"
 
-namespace spinney {
+namespace spinney::tree {
+
+using common::InputError;
+using common::parallel_for;
+using common::worthwhile_threads;
+
 namespace {
 
 constexpr std::size_t in_flight = 8;  // rows that descend together, to hide the latency of loads
@@ -21,19 +26,19 @@ constexpr std::size_t block_rows = 1024;        // rows a thread takes at a time
 constexpr std::size_t warm_bytes = 256 * 1024;  // of rows brought into the cache at a time
 
 template <class Value>
-SpecialValues find_special_in_rows(const Value* rows, std::size_t stride, std::size_t width,
-                                   std::size_t n) {
-  if (stride == width) return find_special(rows, n * width);
-  SpecialValues found;
+table::SpecialValues find_special_in_rows(const Value* rows, std::size_t stride, std::size_t width,
+                                          std::size_t n) {
+  if (stride == width) return table::find_special(rows, n * width);
+  table::SpecialValues found;
   for (std::size_t i = 0; i < n; ++i) {
-    const SpecialValues row = find_special(rows + i * stride, width);
+    const table::SpecialValues row = table::find_special(rows + i * stride, width);
     found.infinite |= row.infinite;
     found.missing |= row.missing;
   }
   return found;
 }
 
-void check_finite(const Column& column, std::size_t first, std::size_t n) {
+void check_finite(const table::Column& column, std::size_t first, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     if (std::isinf(column.value(first + i))) throw InputError("Input X contains infinity");
   }
@@ -145,14 +150,14 @@ Predictor::Predictor(const TreeView& tree)
   mean_depth_ = static_cast<double>(depth_sum) / static_cast<double>(n_leaves);
 }
 
-void Predictor::check_columns(const Table& table) const {
+void Predictor::check_columns(const table::Table& table) const {
   if (table.n_features() == 0 ||
       (!used_.empty() && static_cast<std::size_t>(used_.back()) >= table.n_features())) {
     throw InputError("X has fewer columns than the tree asks about");
   }
   for (std::size_t i = 0; i < categorical_.size(); ++i) {
-    const Column& column = table.columns[static_cast<std::size_t>(categorical_[i])];
-    if (column.kind != ColumnKind::categorical) {
+    const table::Column& column = table.columns[static_cast<std::size_t>(categorical_[i])];
+    if (column.kind != table::ColumnKind::categorical) {
       throw InputError("X has numbers where the tree asks about categories");
     }
     if (static_cast<std::size_t>(column.n_categories) > n_bits_[i]) {
@@ -261,7 +266,7 @@ std::uint32_t Predictor::descend_row(const PackedNode* nodes, const Value* row) 
 }
 
 template <class Done>
-void Predictor::run(const Table& table, int n_threads, const Done& done) const {
+void Predictor::run(const table::Table& table, int n_threads, const Done& done) const {
   check_columns(table);
   const std::size_t n_rows = table.n_rows;
   const std::size_t n_blocks = (n_rows + block_rows - 1) / block_rows;
@@ -272,9 +277,9 @@ void Predictor::run(const Table& table, int n_threads, const Done& done) const {
       block_rows);
   // A C-contiguous matrix is read where it is; anything else a block of rows at a time.
   const std::size_t n_features = table.n_features();
-  const Column& first_column = table.columns[0];
+  const table::Column& first_column = table.columns[0];
   const auto item = static_cast<std::ptrdiff_t>(
-      first_column.dtype == Dtype::float64 ? sizeof(double) : sizeof(float));
+      first_column.dtype == table::Dtype::float64 ? sizeof(double) : sizeof(float));
   const bool contiguous = table.is_row_major();
   parallel_for(n_blocks, n_threads, [&](std::size_t block, int) {
     const std::size_t first = block * block_rows;
@@ -290,27 +295,27 @@ void Predictor::run(const Table& table, int n_threads, const Done& done) const {
         for (std::size_t i = 0; i < n; i += warm_rows) {
           const std::size_t m = std::min(warm_rows, n - i);
           const auto* warm = rows + i * stride;
-          const SpecialValues special = find_special_in_rows(warm, stride, n_features, m);
+          const table::SpecialValues special = find_special_in_rows(warm, stride, n_features, m);
           if (special.infinite && !table.known_finite) {
             throw InputError("Input X contains infinity");
           }
           descend(nodes_, warm, stride, m, special.missing, at.data() + i);
         }
       };
-      if (first_column.dtype == Dtype::float64) {
+      if (first_column.dtype == table::Dtype::float64) {
         read(reinterpret_cast<const double*>(data));
       } else {
         read(reinterpret_cast<const float*>(data));
       }
     } else {
       if (!table.known_finite) {
-        for (const Column& column : table.columns) check_finite(column, first, n);
+        for (const table::Column& column : table.columns) check_finite(column, first, n);
       }
       // Only the columns that are asked about: a sparse table may have a million others.
       const std::size_t width = std::max<std::size_t>(used_.size(), 1);
       std::vector<double> rows(n * width);
       for (std::size_t slot = 0; slot < used_.size(); ++slot) {
-        const Column& column = table.columns[static_cast<std::size_t>(used_[slot])];
+        const table::Column& column = table.columns[static_cast<std::size_t>(used_[slot])];
         double* to = rows.data() + slot;
         for (std::size_t i = 0; i < n; ++i) to[i * width] = column.value(first + i);
       }
@@ -320,14 +325,14 @@ void Predictor::run(const Table& table, int n_threads, const Done& done) const {
   });
 }
 
-void Predictor::apply(const Table& table, int n_threads, std::int64_t* leaf) const {
+void Predictor::apply(const table::Table& table, int n_threads, std::int64_t* leaf) const {
   run(table, n_threads, [&](std::size_t first, std::size_t n, const std::uint32_t* at) {
     for (std::size_t i = 0; i < n; ++i) leaf[first + i] = original_[at[i]];
   });
 }
 
-void Predictor::predict(const Table& table, int n_threads, const double* values, std::size_t width,
-                        double* out) const {
+void Predictor::predict(const table::Table& table, int n_threads, const double* values,
+                        std::size_t width, double* out) const {
   run(table, n_threads, [&](std::size_t first, std::size_t n, const std::uint32_t* at) {
     for (std::size_t i = 0; i < n; ++i) {
       const double* value = values + static_cast<std::size_t>(original_[at[i]]) * width;
@@ -336,14 +341,15 @@ void Predictor::predict(const Table& table, int n_threads, const double* values,
   });
 }
 
-void Predictor::predict_labels(const Table& table, int n_threads, const std::int64_t* labels,
+void Predictor::predict_labels(const table::Table& table, int n_threads, const std::int64_t* labels,
                                std::int64_t* out) const {
   run(table, n_threads, [&](std::size_t first, std::size_t n, const std::uint32_t* at) {
     for (std::size_t i = 0; i < n; ++i) out[first + i] = labels[original_[at[i]]];
   });
 }
 
-void Predictor::decision_path(const Table& table, int n_threads, std::vector<std::int64_t>& indptr,
+void Predictor::decision_path(const table::Table& table, int n_threads,
+                              std::vector<std::int64_t>& indptr,
                               std::vector<std::int64_t>& indices) const {
   std::vector<std::int64_t> leaf(table.n_rows);
   apply(table, n_threads, leaf.data());
@@ -358,4 +364,4 @@ void Predictor::decision_path(const Table& table, int n_threads, std::vector<std
   }
 }
 
-}  // namespace spinney
+}  // namespace spinney::tree

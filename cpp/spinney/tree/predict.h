@@ -10,7 +10,7 @@
 #include "spinney/common/types.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::tree {
 
 // The arrays of a tree as the caller has them.
 struct TreeView {
@@ -31,16 +31,16 @@ class Predictor {
   std::size_t n_nodes() const { return parent_.size(); }
 
   // leaf[row] = index of the leaf in the tree's arrays.
-  void apply(const Table& table, int n_threads, std::int64_t* leaf) const;
+  void apply(const table::Table& table, int n_threads, std::int64_t* leaf) const;
   // out[row * width … ) = values[leaf * width … ).
-  void predict(const Table& table, int n_threads, const double* values, std::size_t width,
+  void predict(const table::Table& table, int n_threads, const double* values, std::size_t width,
                double* out) const;
   // out[row] = labels[leaf], for instance a class per leaf.
-  void predict_labels(const Table& table, int n_threads, const std::int64_t* labels,
+  void predict_labels(const table::Table& table, int n_threads, const std::int64_t* labels,
                       std::int64_t* out) const;
   // Nodes on the way of each row: ancestors of its leaf, root first. Appends to the two arrays of a
   // compressed sparse row matrix (indptr has n_rows+1 places).
-  void decision_path(const Table& table, int n_threads, std::vector<std::int64_t>& indptr,
+  void decision_path(const table::Table& table, int n_threads, std::vector<std::int64_t>& indptr,
                      std::vector<std::int64_t>& indices) const;
 
  private:
@@ -55,7 +55,7 @@ class Predictor {
 
   // Calls done(first, n, leaves) for consecutive groups of rows, leaves as packed positions.
   template <class Done>
-  void run(const Table& table, int n_threads, const Done& done) const;
+  void run(const table::Table& table, int n_threads, const Done& done) const;
   template <class Value>
   void descend(const std::vector<PackedNode>& packed, const Value* rows, std::size_t stride,
                std::size_t n, bool may_miss, std::uint32_t* at) const;
@@ -69,7 +69,7 @@ class Predictor {
   static std::uint32_t goes_right(const PackedNode& node, double value);
   template <class Value>
   std::uint32_t descend_row(const PackedNode* nodes, const Value* row) const;
-  void check_columns(const Table& table) const;
+  void check_columns(const table::Table& table) const;
   bool category_goes_left(const PackedNode& node, double value) const;
 
   std::vector<PackedNode> nodes_;
@@ -85,4 +85,4 @@ class Predictor {
   double mean_depth_ = 0;
 };
 
-}  // namespace spinney
+}  // namespace spinney::tree

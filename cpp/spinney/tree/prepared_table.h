@@ -6,24 +6,24 @@
 #include "spinney/table/table.h"
 #include "spinney/table/value_matrix.h"
 
-namespace spinney {
+namespace spinney::tree {
 
 struct PreparedTable {
   // bare: nothing is shared, as each tree takes a small sample of the rows.
-  PreparedTable(const Table& table_, bool random_splits, int n_threads, bool bare_ = false)
+  PreparedTable(const table::Table& table_, bool random_splits, int n_threads, bool bare_ = false)
       : table(table_), bare(bare_) {
     if (bare) return;
     if (random_splits) {
-      values = ValueMatrix(table, n_threads);
+      values = table::ValueMatrix(table, n_threads);
     } else {
-      codes = CodeMatrix(table, n_threads);
+      codes = table::CodeMatrix(table, n_threads);
     }
   }
 
-  const Table& table;
+  const table::Table& table;
   bool bare = false;
-  CodeMatrix codes;
-  ValueMatrix values;
+  table::CodeMatrix codes;
+  table::ValueMatrix values;
 };
 
-}  // namespace spinney
+}  // namespace spinney::tree

@@ -8,27 +8,31 @@
 #include "spinney/common/random.h"
 #include "spinney/tree/search.h"
 
-namespace spinney {
+namespace spinney::tree {
+
+using common::parallel_for;
+using common::Row;
+
 namespace {
 
 // Keeps in place the entries of rows on `side`, in order, packed to the front; returns how many.
-SPINNEY_INLINE Row keep_front(Entry* entries, Row n, const std::uint8_t* goes_left,
+SPINNEY_INLINE Row keep_front(table::Entry* entries, Row n, const std::uint8_t* goes_left,
                               std::uint8_t side, int label_bits, std::uint64_t row_mask) {
   Row kept = 0;
   for (Row i = 0; i < n; ++i) {
-    const Entry entry = entries[i];
+    const table::Entry entry = entries[i];
     entries[kept] = entry;
     kept += goes_left[(entry >> label_bits) & row_mask] == side;
   }
   return kept;
 }
 
-SPINNEY_INLINE Row divide_both(Entry* entries, Row n, const std::uint8_t* goes_left, int label_bits,
-                               std::uint64_t row_mask, Entry* spare) {
+SPINNEY_INLINE Row divide_both(table::Entry* entries, Row n, const std::uint8_t* goes_left,
+                               int label_bits, std::uint64_t row_mask, table::Entry* spare) {
   Row n_left = 0;
   Row n_right = 0;
   for (Row i = 0; i < n; ++i) {
-    const Entry entry = entries[i];
+    const table::Entry entry = entries[i];
     const Row left = goes_left[(entry >> label_bits) & row_mask];
     entries[n_left] = entry;
     spare[n_right] = entry;
@@ -46,9 +50,9 @@ struct Divided {
 };
 
 // Divides the entries of one segment. A terminal child's part need not survive.
-SPINNEY_KERNEL Divided divide_segment(Entry* entries, Row n, const std::uint8_t* goes_left,
+SPINNEY_KERNEL Divided divide_segment(table::Entry* entries, Row n, const std::uint8_t* goes_left,
                                       int label_bits, int row_bits, bool left_terminal,
-                                      bool right_terminal, Entry* spare) {
+                                      bool right_terminal, table::Entry* spare) {
   const std::uint64_t row_mask = (std::uint64_t{1} << row_bits) - 1;
   if (left_terminal) {
     const Row kept = keep_front(entries, n, goes_left, 0, label_bits, row_mask);
@@ -64,22 +68,22 @@ SPINNEY_KERNEL Divided divide_segment(Entry* entries, Row n, const std::uint8_t*
 
 class PresortedSearch final : public Search {
  public:
-  PresortedSearch(SearchInputs inputs, const std::vector<CodedColumn>* coded)
+  PresortedSearch(SearchInputs inputs, const std::vector<table::CodedColumn>* coded)
       : in_(std::move(inputs)), columns_(coded == nullptr ? own_ : *coded) {
     goes_left_.resize(in_.table.n_rows);
     if (coded == nullptr) {
-      const CodingRows sample{in_.rows.data(), static_cast<Row>(in_.rows.size()),
-                              in_.layout.label_bits > 0 ? in_.targets.labels : nullptr};
-      own_ = code_table(in_.table, sample, in_.layout, in_.criterion.is_additive(),
-                        in_.options.n_threads);
+      const table::CodingRows sample{in_.rows.data(), static_cast<Row>(in_.rows.size()),
+                                     in_.layout.label_bits > 0 ? in_.targets.labels : nullptr};
+      own_ = table::code_table(in_.table, sample, in_.layout, in_.criterion.is_additive(),
+                               in_.options.n_threads);
     }
     // Columns are divided with the nodes, unless the root's children are leaves.
     const bool divides = coded != nullptr && in_.options.max_depth > 1;
     std::size_t n_entries = 0;
-    for (const CodedColumn& column : columns_) n_entries += column.n_entries;
+    for (const table::CodedColumn& column : columns_) n_entries += column.n_entries;
     if (divides) copies_.resize(n_entries);
     std::size_t at = 0;
-    for (const CodedColumn& column : columns_) {
+    for (const table::CodedColumn& column : columns_) {
       entries_.push_back(divides ? copies_.data() + at : column.entries.get());
       if (!divides) continue;
       std::copy_n(column.entries.get(), column.n_entries, copies_.data() + at);
@@ -99,11 +103,11 @@ class PresortedSearch final : public Search {
     }
   }
 
-  void find(Node& node, Worker& worker, int n_threads, Split& best) override {
+  void find(Node& node, Worker& worker, int n_threads, criterion::Split& best) override {
     in_.criterion.prepare(in_.rows.data() + node.begin, node.n_rows(), worker.node_scratch);
     const double perfect = in_.criterion.perfect_score(node.view());
     const double rounding = in_.criterion.rounding(node.view());
-    const auto take = [&](Split& split) {
+    const auto take = [&](criterion::Split& split) {
       if (split.found() && (split.score > best.score + rounding ||
                             (split.score == best.score && split.tie > best.tie))) {
         std::swap(best, split);
@@ -132,7 +136,7 @@ class PresortedSearch final : public Search {
     }
     std::erase_if(node.segments,
                   [&](const Segment& segment) { return is_constant(segment, node.n_rows()); });
-    std::vector<Split> found(node.segments.size());
+    std::vector<criterion::Split> found(node.segments.size());
     parallel_for(found.size(), n_threads, [&](std::size_t s, int thread) {
       in_.criterion.scan(request(node, node.segments[s]), worker.node_scratch,
                          worker.scans[static_cast<std::size_t>(thread)], found[s]);
@@ -144,13 +148,13 @@ class PresortedSearch final : public Search {
     });
   }
 
-  void divide_rows(const Node& node, Split& split, Worker& worker) override {
+  void divide_rows(const Node& node, criterion::Split& split, Worker& worker) override {
     const auto feature = static_cast<std::size_t>(split.feature);
-    const CodedColumn& column = columns_[feature];
+    const table::CodedColumn& column = columns_[feature];
     const auto segment =
         std::lower_bound(node.segments.begin(), node.segments.end(), split.feature,
                          [](const Segment& s, std::int32_t wanted) { return s.feature < wanted; });
-    const auto left = [&](Code code) -> std::uint8_t {
+    const auto left = [&](common::Code code) -> std::uint8_t {
       if (split.categorical) {
         return std::binary_search(split.left_codes.begin(), split.left_codes.end(), code);
       }
@@ -160,14 +164,14 @@ class PresortedSearch final : public Search {
     Row* const rows = in_.rows.data() + node.begin;
     const Row n = node.n_rows();
     const Row n_entries = segment->end - segment->begin;
-    const Entry* entries = entries_[feature] + segment->begin;
+    const table::Entry* entries = entries_[feature] + segment->begin;
     if (n_entries < n) {
       const std::uint8_t side = left(column.implicit_code);
       for (Row i = 0; i < n; ++i) goes_left_[rows[i]] = side;
     }
     for (Row i = 0; i < n_entries;) {
       // Rows of one code go together; ask once.
-      const Code code = in_.layout.code(entries[i]);
+      const common::Code code = in_.layout.code(entries[i]);
       const std::uint8_t side = left(code);
       for (; i < n_entries && in_.layout.code(entries[i]) == code; ++i) {
         goes_left_[in_.layout.row(entries[i])] = side;
@@ -195,11 +199,11 @@ class PresortedSearch final : public Search {
     const std::size_t n_segments = node.segments.size();
     if (!left.terminal) left.segments.resize(n_segments);
     if (!right.terminal) right.segments.resize(n_segments);
-    const auto divide = [&](std::size_t s, std::vector<Entry>& spare) {
+    const auto divide = [&](std::size_t s, std::vector<table::Entry>& spare) {
       const Segment& segment = node.segments[s];
       const Row n = segment.end - segment.begin;
       if (spare.size() < n) spare.resize(n);
-      Entry* entries = entries_[static_cast<std::size_t>(segment.feature)];
+      table::Entry* entries = entries_[static_cast<std::size_t>(segment.feature)];
       const Divided parts =
           divide_segment(entries + segment.begin, n, goes_left_.data(), in_.layout.label_bits,
                          in_.layout.row_bits, left.terminal, right.terminal, spare.data());
@@ -220,11 +224,11 @@ class PresortedSearch final : public Search {
     }
   }
 
-  double threshold(const Split& split) const override {
+  double threshold(const criterion::Split& split) const override {
     const auto feature = static_cast<std::size_t>(split.feature);
     const auto value = [&](Row row) {
-      return row == implicit_row ? columns_[feature].implicit_value
-                                 : in_.table.columns[feature].value(row);
+      return row == criterion::implicit_row ? columns_[feature].implicit_value
+                                            : in_.table.columns[feature].value(row);
     };
     if (split.categorical) return std::numeric_limits<double>::quiet_NaN();
     if (split.only_missing_right) return std::numeric_limits<double>::infinity();
@@ -244,7 +248,7 @@ class PresortedSearch final : public Search {
   // its own, which its path decides, and goes round.
   template <class Visit>
   void for_each_in_turn(Node& node, const Visit& visit) const {
-    const auto first = static_cast<std::int32_t>(mix(node.key) % columns_.size());
+    const auto first = static_cast<std::int32_t>(common::mix(node.key) % columns_.size());
     auto& segments = node.segments;
     const auto start = std::lower_bound(
         segments.begin(), segments.end(), first,
@@ -261,13 +265,13 @@ class PresortedSearch final : public Search {
     const Row n = segment.end - segment.begin;
     if (n == 0) return true;
     if (n < n_rows) return false;
-    const Entry* entries = entries_[static_cast<std::size_t>(segment.feature)];
+    const table::Entry* entries = entries_[static_cast<std::size_t>(segment.feature)];
     return in_.layout.code(entries[segment.begin]) == in_.layout.code(entries[segment.end - 1]);
   }
 
-  ScanRequest request(const Node& node, const Segment& segment) const {
+  criterion::ScanRequest request(const Node& node, const Segment& segment) const {
     const auto feature = static_cast<std::size_t>(segment.feature);
-    ScanRequest request;
+    criterion::ScanRequest request;
     request.node = node.view();
     request.column = &columns_[feature];
     request.entries = entries_[feature] + segment.begin;
@@ -279,17 +283,17 @@ class PresortedSearch final : public Search {
   }
 
   SearchInputs in_;
-  std::vector<CodedColumn> own_;
-  const std::vector<CodedColumn>& columns_;
-  std::vector<Entry*> entries_;  // of each column: its own, or a copy
-  std::vector<Entry> copies_;
+  std::vector<table::CodedColumn> own_;
+  const std::vector<table::CodedColumn>& columns_;
+  std::vector<table::Entry*> entries_;  // of each column: its own, or a copy
+  std::vector<table::Entry> copies_;
   std::vector<std::uint8_t> goes_left_;  // by row; nodes never share rows, so threads may write
 };
 
 }  // namespace
 
 std::unique_ptr<Search> make_presorted_search(SearchInputs inputs,
-                                              const std::vector<CodedColumn>* coded) {
+                                              const std::vector<table::CodedColumn>* coded) {
   return std::make_unique<PresortedSearch>(std::move(inputs), coded);
 }
 
@@ -298,4 +302,4 @@ double midpoint(double below, double above) {
   return middle >= above || middle < below ? below : middle;
 }
 
-}  // namespace spinney
+}  // namespace spinney::tree

@@ -8,17 +8,17 @@
 #include "spinney/table/coded_column.h"
 #include "spinney/table/table.h"
 
-namespace spinney {
+namespace spinney::tree {
 
 struct PresortedTable {
   // Rows without weight are left out, from all trees.
-  PresortedTable(const Table& table, const Targets& targets, CriterionKind criterion,
-                 int n_threads);
+  PresortedTable(const table::Table& table, const criterion::Targets& targets,
+                 criterion::CriterionKind criterion, int n_threads);
 
-  const Table& table;
-  std::vector<Row> rows;  // ascending
-  EntryLayout layout;
-  std::vector<CodedColumn> columns;
+  const table::Table& table;
+  std::vector<common::Row> rows;  // ascending
+  table::EntryLayout layout;
+  std::vector<table::CodedColumn> columns;
 };
 
-}  // namespace spinney
+}  // namespace spinney::tree

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-namespace spinney {
+namespace spinney::tree {
 
 PruningPath weakest_links(std::span<const std::int64_t> left, std::span<const std::int64_t> right,
                           std::span<const double> risk) {
@@ -80,4 +80,4 @@ PruningPath weakest_links(std::span<const std::int64_t> left, std::span<const st
   return path;
 }
 
-}  // namespace spinney
+}  // namespace spinney::tree

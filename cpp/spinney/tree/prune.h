@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace spinney {
+namespace spinney::tree {
 
 struct PruningPath {
   std::vector<double> alphas;  // 0, then one for each step
@@ -19,4 +19,4 @@ struct PruningPath {
 PruningPath weakest_links(std::span<const std::int64_t> left, std::span<const std::int64_t> right,
                           std::span<const double> risk);
 
-}  // namespace spinney
+}  // namespace spinney::tree

@@ -9,15 +9,21 @@
 #include "spinney/common/random.h"
 #include "spinney/tree/row_search.h"
 
-namespace spinney {
+namespace spinney::tree {
+
+using common::Code;
+using common::n_lanes;
+using common::Row;
+using common::Stream;
+
 namespace {
 
 // Up to this many rows, gathered lanes stay in the cache; larger nodes go column by column.
 constexpr Row lanes_up_to = 8192;
 
 struct Ranges {
-  LaneValues low;
-  LaneValues high;
+  criterion::LaneValues low;
+  criterion::LaneValues high;
   bool missing[n_lanes];
 };
 
@@ -27,10 +33,10 @@ constexpr Row rows_apart = 32;
 
 template <std::size_t width, class Value>
 SPINNEY_INLINE void gather_in(const Value* values, std::size_t stride, const Row* rows, Row n,
-                              const Batch& batch, LaneValues* out, Ranges& ranges) {
-  auto low = LanesReal{} + std::numeric_limits<double>::infinity();
+                              const Batch& batch, criterion::LaneValues* out, Ranges& ranges) {
+  auto low = criterion::LanesReal{} + std::numeric_limits<double>::infinity();
   auto high = -low;
-  Lanes64 present{};
+  criterion::Lanes64 present{};
   for (Row begin = 0; begin < n; begin += rows_apart) {
     const Row end = n - begin < rows_apart ? n : begin + rows_apart;
     for (Row i = begin; i < end; ++i) {
@@ -40,29 +46,31 @@ SPINNEY_INLINE void gather_in(const Value* values, std::size_t stride, const Row
       }
     }
     for (Row i = begin; i < end; ++i) {
-      const auto value = load_lanes<LanesReal>(out[i]);
+      const auto value = criterion::load_lanes<criterion::LanesReal>(out[i]);
       low = value < low ? value : low;
       high = value > high ? value : high;
       present -= value == value;
     }
   }
-  store_lanes(low, ranges.low);
-  store_lanes(high, ranges.high);
+  criterion::store_lanes(low, ranges.low);
+  criterion::store_lanes(high, ranges.high);
   for (std::size_t l = 0; l < width; ++l) {
     ranges.missing[l] = present[l] != static_cast<std::int64_t>(n);
   }
 }
 
 SPINNEY_KERNEL void gather_values(const float* values, std::size_t stride, const Row* rows, Row n,
-                                  const Batch& batch, LaneValues* out, Ranges& ranges) {
-  with_lanes(batch.n,
-             [&](auto width) { gather_in<width()>(values, stride, rows, n, batch, out, ranges); });
+                                  const Batch& batch, criterion::LaneValues* out, Ranges& ranges) {
+  criterion::with_lanes(batch.n, [&](auto width) {
+    gather_in<width()>(values, stride, rows, n, batch, out, ranges);
+  });
 }
 
 SPINNEY_KERNEL void gather_values(const double* values, std::size_t stride, const Row* rows, Row n,
-                                  const Batch& batch, LaneValues* out, Ranges& ranges) {
-  with_lanes(batch.n,
-             [&](auto width) { gather_in<width()>(values, stride, rows, n, batch, out, ranges); });
+                                  const Batch& batch, criterion::LaneValues* out, Ranges& ranges) {
+  criterion::with_lanes(batch.n, [&](auto width) {
+    gather_in<width()>(values, stride, rows, n, batch, out, ranges);
+  });
 }
 
 // out[lane][i] = value of the i-th row.
@@ -101,11 +109,11 @@ class RandomSearch final : public RowSearch {
   RandomSearch(SearchInputs inputs, const PreparedTable& prepared)
       : RowSearch(std::move(inputs)), values_(prepared.values) {}
 
-  void find(Node& node, Worker& worker, int, Split& best) override {
+  void find(Node& node, Worker& worker, int, criterion::Split& best) override {
     if (worker.features.empty()) worker.features = in_.features();
     ColumnDraw draw(worker.features, worker.swaps,
-                    Stream(in_.options.seed, Purpose::features, node.key), n_drawn_);
-    Stream thresholds(in_.options.seed, Purpose::thresholds, node.key);
+                    Stream(in_.options.seed, common::Purpose::features, node.key), n_drawn_);
+    Stream thresholds(in_.options.seed, common::Purpose::thresholds, node.key);
     bool any_varies = false;
     Batch batch;
     const bool small = node.n_rows() <= lanes_up_to;
@@ -118,7 +126,7 @@ class RandomSearch final : public RowSearch {
     }
   }
 
-  void divide_rows(const Node& node, Split& split, Worker& worker) override {
+  void divide_rows(const Node& node, criterion::Split& split, Worker& worker) override {
     const auto divide = [&](const auto& value_of) {
       if (split.categorical || split.missing_left) {
         divide_by(node, worker,
@@ -141,7 +149,7 @@ class RandomSearch final : public RowSearch {
     }
   }
 
-  double threshold(const Split& split) const override {
+  double threshold(const criterion::Split& split) const override {
     return split.categorical ? std::numeric_limits<double>::quiet_NaN() : split.threshold;
   }
 
@@ -150,7 +158,7 @@ class RandomSearch final : public RowSearch {
   }
 
  private:
-  const Column& column(std::size_t feature) const { return in_.table.columns[feature]; }
+  const table::Column& column(std::size_t feature) const { return in_.table.columns[feature]; }
   Code missing_code(std::size_t feature) const {
     return static_cast<Code>(column(feature).n_categories);
   }
@@ -158,7 +166,7 @@ class RandomSearch final : public RowSearch {
     return std::isnan(value) ? missing_code(feature) : static_cast<Code>(value);
   }
 
-  bool goes_left(const Split& split, double value) const {
+  bool goes_left(const criterion::Split& split, double value) const {
     if (split.categorical) {
       return std::binary_search(split.left_codes.begin(), split.left_codes.end(),
                                 code_of(value, static_cast<std::size_t>(split.feature)));
@@ -169,16 +177,16 @@ class RandomSearch final : public RowSearch {
   // Draws a question for each lane and keeps the best of all. Whatever the question, the lane's
   // values are made such that "at most the cut" means left.
   bool try_batch(Node& node, const Batch& batch, Stream& stream, Worker& worker,
-                 Split& best) const {
+                 criterion::Split& best) const {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const Row n = node.n_rows();
     if (worker.values.size() < n) worker.values.resize(n);
-    LaneValues* const gathered = worker.values.data();
+    criterion::LaneValues* const gathered = worker.values.data();
     Ranges ranges;
     values_.visit([&](const auto* values, std::size_t stride) {
       gather_values(values, stride, in_.rows.data() + node.begin, n, batch, gathered, ranges);
     });
-    LaneValues cut;
+    criterion::LaneValues cut;
     bool any = false;
     for (std::size_t l = 0; l < n_lanes; ++l) {
       Question& question = worker.questions[l];
@@ -187,7 +195,7 @@ class RandomSearch final : public RowSearch {
       if (l >= batch.n || (batch.only_first && any)) continue;
       const std::size_t feature = batch.feature[l];
       question.has_missing = ranges.missing[l];
-      question.categorical = column(feature).kind == ColumnKind::categorical;
+      question.categorical = column(feature).kind == table::ColumnKind::categorical;
       question.asked =
           question.categorical
               ? draw_categories(
@@ -243,8 +251,8 @@ class RandomSearch final : public RowSearch {
   }
 
   // Scores the questions by the stats of their left sides, and keeps the best.
-  void judge(const Node& node, const Batch& batch, const LaneValues& cut, Worker& worker,
-             Split& best) const {
+  void judge(const Node& node, const Batch& batch, const criterion::LaneValues& cut, Worker& worker,
+             criterion::Split& best) const {
     const std::size_t size = in_.criterion.stat_size();
     Row n_left[n_lanes];
     worker.left_stat.resize(n_lanes * size);
@@ -261,7 +269,7 @@ class RandomSearch final : public RowSearch {
   template <class IsLeft>
   void judge_one(const Node& node, std::size_t feature, const Question& question,
                  const double* left, Row n_left, const IsLeft& is_left, Worker& worker,
-                 Split& best) const {
+                 criterion::Split& best) const {
     const std::size_t size = in_.criterion.stat_size();
     const Row n_right = node.n_rows() - n_left;
     if (n_left < margin() || n_right < margin()) return;
@@ -295,7 +303,7 @@ class RandomSearch final : public RowSearch {
 
   // A large node: the same, column by column.
   bool try_columns(Node& node, const Batch& batch, Stream& stream, Worker& worker,
-                   Split& best) const {
+                   criterion::Split& best) const {
     const Row n = node.n_rows();
     const Row* rows = in_.rows.data() + node.begin;
     double* out[n_lanes];
@@ -311,8 +319,9 @@ class RandomSearch final : public RowSearch {
       }
     } else {
       values_.visit([&](const auto* values, std::size_t stride) {
-        with_lanes(batch.n,
-                   [&](auto width) { gather_rows<width()>(values, stride, rows, n, batch, out); });
+        criterion::with_lanes(batch.n, [&](auto width) {
+          gather_rows<width()>(values, stride, rows, n, batch, out);
+        });
       });
     }
     bool any = false;
@@ -322,7 +331,7 @@ class RandomSearch final : public RowSearch {
       Question& question = worker.questions[l];
       const ValueRange range = find_range(out[l], n);
       question.has_missing = range.any_missing;
-      question.categorical = column(feature).kind == ColumnKind::categorical;
+      question.categorical = column(feature).kind == table::ColumnKind::categorical;
       const bool varies = question.categorical
                               ? draw_categories(
                                     feature, [&](Row i) { return out[l][i]; }, n, stream, question)
@@ -372,7 +381,7 @@ class RandomSearch final : public RowSearch {
            (a - b) * sign <= 0;
   }
 
-  const ValueMatrix& values_;
+  const table::ValueMatrix& values_;
 };
 
 }  // namespace
@@ -381,4 +390,4 @@ std::unique_ptr<Search> make_random_search(SearchInputs inputs, const PreparedTa
   return std::make_unique<RandomSearch>(std::move(inputs), prepared);
 }
 
-}  // namespace spinney
+}  // namespace spinney::tree

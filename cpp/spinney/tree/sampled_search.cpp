@@ -11,7 +11,11 @@
 #include "spinney/table/radix_sort.h"
 #include "spinney/tree/row_search.h"
 
-namespace spinney {
+namespace spinney::tree {
+
+using common::Code;
+using common::Row;
+
 namespace {
 
 // Below this many entries a comparison sort beats the radix sort's set-up.
@@ -19,12 +23,13 @@ constexpr Row radix_from = 400;
 
 template <std::size_t width, class T>
 SPINNEY_INLINE void gather_keys(const T* codes, std::size_t stride, const Row* rows, Row n,
-                                const Batch& batch, LaneKeys* keys) {
+                                const Batch& batch, criterion::LaneKeys* keys) {
   for (Row i = 0; i < n; ++i) {
     const T* const row = codes + static_cast<std::size_t>(rows[i]) * stride;
     for (std::size_t l = 0; l < width; ++l) {
-      keys[i].lane[l] = (static_cast<std::uint32_t>(row[batch.feature[l]]) << lane_position_bits) |
-                        static_cast<std::uint32_t>(i);
+      keys[i].lane[l] =
+          (static_cast<std::uint32_t>(row[batch.feature[l]]) << criterion::lane_position_bits) |
+          static_cast<std::uint32_t>(i);
     }
   }
 }
@@ -39,12 +44,12 @@ SPINNEY_INLINE void gather_rows(const T* codes, std::size_t stride, const Row* r
   }
 }
 
-#define SPINNEY_FOR_CODES(T)                                                                    \
-  SPINNEY_KERNEL void gather_sorted(const T* codes, std::size_t stride, const Row* rows, Row n, \
-                                    const Batch& batch, LaneKeys* keys) {                       \
-    with_lanes(batch.n,                                                                         \
-               [&](auto width) { gather_keys<width()>(codes, stride, rows, n, batch, keys); }); \
-    sort_lanes(keys, n);                                                                        \
+#define SPINNEY_FOR_CODES(T)                                                                      \
+  SPINNEY_KERNEL void gather_sorted(const T* codes, std::size_t stride, const Row* rows, Row n,   \
+                                    const Batch& batch, criterion::LaneKeys* keys) {              \
+    criterion::with_lanes(                                                                        \
+        batch.n, [&](auto width) { gather_keys<width()>(codes, stride, rows, n, batch, keys); }); \
+    criterion::sort_lanes(keys, n);                                                               \
   }
 SPINNEY_FOR_CODES(std::uint8_t)
 SPINNEY_FOR_CODES(std::uint16_t)
@@ -90,16 +95,18 @@ class SampledSearch final : public RowSearch {
   SampledSearch(SearchInputs inputs, const PreparedTable& prepared)
       : RowSearch(std::move(inputs)), codes_(prepared.codes) {}
 
-  void find(Node& node, Worker& worker, int, Split& best) override {
+  void find(Node& node, Worker& worker, int, criterion::Split& best) override {
     if (worker.features.empty()) worker.features = in_.features();
     in_.criterion.prepare(in_.rows.data() + node.begin, node.n_rows(), worker.node_scratch);
-    const NodeView view = node.view();
+    const criterion::NodeView view = node.view();
     const bool lanes = in_.options.min_weight_leaf <= 0 && in_.options.monotonic.empty() &&
                        in_.criterion.has_lanes();
-    const bool small = node.n_rows() <= max_lane_rows && codes_.max_codes() <= max_lane_codes;
+    const bool small = node.n_rows() <= criterion::max_lane_rows &&
+                       codes_.max_codes() <= criterion::max_lane_codes;
     const double perfect = in_.criterion.perfect_score(view);
     ColumnDraw draw(worker.features, worker.swaps,
-                    Stream(in_.options.seed, Purpose::features, node.key), n_drawn_);
+                    common::Stream(in_.options.seed, common::Purpose::features, node.key),
+                    n_drawn_);
     bool any_varies = false;
     Batch batch;
     while (draw.next(node, any_varies, batch)) {
@@ -119,7 +126,7 @@ class SampledSearch final : public RowSearch {
     }
   }
 
-  void divide_rows(const Node& node, Split& split, Worker& worker) override {
+  void divide_rows(const Node& node, criterion::Split& split, Worker& worker) override {
     const auto feature = static_cast<std::size_t>(split.feature);
     if (reads_columns(node.n_rows())) {
       codes_.visit_column(feature, [&](const auto* codes) {
@@ -135,10 +142,10 @@ class SampledSearch final : public RowSearch {
     }
   }
 
-  double threshold(const Split& split) const override {
+  double threshold(const criterion::Split& split) const override {
     if (split.categorical) return std::numeric_limits<double>::quiet_NaN();
     if (split.only_missing_right) return std::numeric_limits<double>::infinity();
-    const Column& column = in_.table.columns[static_cast<std::size_t>(split.feature)];
+    const table::Column& column = in_.table.columns[static_cast<std::size_t>(split.feature)];
     const double below = column.value(split.below);
     const double above = column.value(split.above);
     const double middle = midpoint(below, above);
@@ -150,8 +157,8 @@ class SampledSearch final : public RowSearch {
   }
 
  private:
-  ScanRequest request(const Node& node, std::size_t feature) const {
-    ScanRequest request;
+  criterion::ScanRequest request(const Node& node, std::size_t feature) const {
+    criterion::ScanRequest request;
     request.node = node.view();
     request.column = &codes_.column(feature);
     request.feature = static_cast<std::int32_t>(feature);
@@ -161,7 +168,7 @@ class SampledSearch final : public RowSearch {
   }
 
   template <class CodeOf>
-  void divide(const Node& node, Split& split, Worker& worker, const CodeOf& code_of) {
+  void divide(const Node& node, criterion::Split& split, Worker& worker, const CodeOf& code_of) {
     if (split.categorical) {
       divide_by(node, worker, [&](Row row) {
         return std::binary_search(split.left_codes.begin(), split.left_codes.end(), code_of(row));
@@ -199,54 +206,57 @@ class SampledSearch final : public RowSearch {
     split.settled = true;
   }
 
-  Entry entry(Code code, Row row) const {
+  table::Entry entry(Code code, Row row) const {
     const bool labelled = in_.layout.label_bits > 0;
     return in_.layout.pack(code, row, labelled ? in_.targets.labels[row] : 0);
   }
   // Categories, and columns with missing values in the node, have scans of their own.
   bool is_plain(std::size_t feature, Code highest) const {
-    const CodedColumn& column = codes_.column(feature);
+    const table::CodedColumn& column = codes_.column(feature);
     return !column.categorical && !(column.has_missing && highest == column.missing_code);
   }
 
-  LaneTask task(const Node& node, const Batch& batch) const {
+  criterion::LaneTask task(const Node& node, const Batch& batch) const {
     return {span(node), batch.n, margin()};
   }
 
   // A small node: sorts the lanes, and scans them together where that serves. Returns whether any
   // column varies.
-  bool try_sorted(Node& node, const Batch& batch, bool lanes, Worker& worker, Split& best) const {
+  bool try_sorted(Node& node, const Batch& batch, bool lanes, Worker& worker,
+                  criterion::Split& best) const {
     const Row n = node.n_rows();
     const Row* rows = in_.rows.data() + node.begin;
-    worker.lanes.resize(max_lane_rows);
-    LaneKeys* const keys = worker.lanes.data();
+    worker.lanes.resize(criterion::max_lane_rows);
+    criterion::LaneKeys* const keys = worker.lanes.data();
     codes_.visit([&](const auto* codes) {
       gather_sorted(codes, codes_.n_features(), rows, n, batch, keys);
     });
-    LaneBest found;
+    criterion::LaneBest found;
     found.clear();
     if (lanes) in_.criterion.scan_lanes(node.view(), task(node, batch), keys, found);
     bool varies = false;
     for (std::size_t l = 0; l < batch.n; ++l) {
       const std::size_t feature = batch.feature[l];
-      const Code low = keys[0].lane[l] >> lane_position_bits;
-      const Code high = keys[n - 1].lane[l] >> lane_position_bits;
+      const Code low = keys[0].lane[l] >> criterion::lane_position_bits;
+      const Code high = keys[n - 1].lane[l] >> criterion::lane_position_bits;
       if (low == high) {
         node.mark_constant(feature, codes_.n_features());
         continue;
       }
       varies = true;
       if (lanes && is_plain(feature, high)) {
-        if (found.at[l] != LaneBest::none && found.score[l] > best.score) {
+        if (found.at[l] != criterion::LaneBest::none && found.score[l] > best.score) {
           const Row at = found.at[l];
-          const auto row_at = [&](Row i) { return rows[keys[i].lane[l] & (max_lane_rows - 1)]; };
+          const auto row_at = [&](Row i) {
+            return rows[keys[i].lane[l] & (criterion::max_lane_rows - 1)];
+          };
           best.clear();
           best.score = found.score[l];
           best.feature = static_cast<std::int32_t>(feature);
           best.n_left = at + 1;
           best.missing_left = best.n_left > n - best.n_left;
           best.only_missing_right = false;
-          best.left_code = keys[at].lane[l] >> lane_position_bits;
+          best.left_code = keys[at].lane[l] >> criterion::lane_position_bits;
           best.below = row_at(at);
           best.above = row_at(at + 1);
         }
@@ -254,7 +264,8 @@ class SampledSearch final : public RowSearch {
         worker.entries.resize(n);
         for (Row i = 0; i < n; ++i) {
           const std::uint32_t key = keys[i].lane[l];
-          worker.entries[i] = entry(key >> lane_position_bits, rows[key & (max_lane_rows - 1)]);
+          worker.entries[i] = entry(key >> criterion::lane_position_bits,
+                                    rows[key & (criterion::max_lane_rows - 1)]);
         }
         if (is_ordered(feature)) {
           scan_ordered(node, feature, n, worker, best);
@@ -271,8 +282,8 @@ class SampledSearch final : public RowSearch {
   void gather(const Node& node, const Batch& batch, Worker& worker) const {
     const Row n = node.n_rows();
     const Row* rows = in_.rows.data() + node.begin;
-    Code* out[n_lanes];
-    for (std::size_t l = 0; l < n_lanes; ++l) {
+    Code* out[common::n_lanes];
+    for (std::size_t l = 0; l < common::n_lanes; ++l) {
       if (worker.codes[l].size() < n) worker.codes[l].resize(n);
       out[l] = worker.codes[l].data();
     }
@@ -286,14 +297,14 @@ class SampledSearch final : public RowSearch {
       return;
     }
     codes_.visit([&](const auto* codes) {
-      with_lanes(batch.n, [&](auto width) {
+      criterion::with_lanes(batch.n, [&](auto width) {
         gather_rows<width()>(codes, codes_.n_features(), rows, n, batch, out);
       });
     });
   }
 
   bool has_few_codes(std::size_t feature) const {
-    return codes_.column(feature).missing_code < max_cells;
+    return codes_.column(feature).missing_code < criterion::max_cells;
   }
 
   // Cuts the codes of one column of a large node into cells.
@@ -323,13 +334,13 @@ class SampledSearch final : public RowSearch {
   }
 
   // A large node: counts each column in cells, then looks inside the two cells beside the best cut.
-  bool try_cells(Node& node, const Batch& batch, Worker& worker, Split& best) const {
+  bool try_cells(Node& node, const Batch& batch, Worker& worker, criterion::Split& best) const {
     const Row n = node.n_rows();
     gather(node, batch, worker);
-    const std::size_t n_cells = n < 4096 ? 64 : max_cells;
+    const std::size_t n_cells = n < 4096 ? 64 : criterion::max_cells;
     bool varies = false;
-    CellCut found;
-    std::size_t chosen = n_lanes;
+    criterion::CellCut found;
+    std::size_t chosen = common::n_lanes;
     Cells chosen_cells{};
     for (std::size_t l = 0; l < batch.n && !(batch.only_first && varies); ++l) {
       const Cells own = cut(node, batch.feature[l], worker.codes[l].data(), n_cells, worker);
@@ -343,14 +354,14 @@ class SampledSearch final : public RowSearch {
         continue;
       }
       const std::size_t n_used = ((own.range.high - own.range.low) >> own.shift) + 1;
-      const CellTask task{span(node), worker.cells.data(), n_used, margin()};
-      const CellCut cut = in_.criterion.scan_cells(node.view(), task, worker.scans[0]);
+      const criterion::CellTask task{span(node), worker.cells.data(), n_used, margin()};
+      const criterion::CellCut cut = in_.criterion.scan_cells(node.view(), task, worker.scans[0]);
       if (!(cut.score > found.score)) continue;
       found = cut;
       chosen = l;
       chosen_cells = own;
     }
-    if (chosen == n_lanes || !(found.score > best.score)) return varies;
+    if (chosen == common::n_lanes || !(found.score > best.score)) return varies;
     const CodeRange range = chosen_cells.range;
     if (chosen_cells.shift == 0) {  // a cell is a value
       best.clear();
@@ -369,7 +380,7 @@ class SampledSearch final : public RowSearch {
 
   // The cut lies between the cell `at` and the next one that has rows: scans the values of both.
   void refine(const Node& node, std::size_t feature, const Code* codes, std::uint32_t at,
-              Worker& worker, Split& best) const {
+              Worker& worker, criterion::Split& best) const {
     const Row n = node.n_rows();
     const Row* rows = in_.rows.data() + node.begin;
     std::uint32_t next = std::numeric_limits<std::uint32_t>::max();
@@ -388,10 +399,10 @@ class SampledSearch final : public RowSearch {
       worker.entries[n_inside] = entry(codes[i], rows[i]);
       n_inside += cell == at || cell == next ? 1 : 0;
     }
-    const Entry* inside = sort(worker, n_inside, code_bits(feature));
+    const table::Entry* inside = sort(worker, n_inside, code_bits(feature));
     worker.left_stat.resize(in_.criterion.stat_size());
     in_.criterion.sum(worker.rows.data(), n_before, worker.left_stat.data());
-    ScanRequest part = request(node, feature);
+    criterion::ScanRequest part = request(node, feature);
     part.entries = inside;
     part.n_entries = static_cast<Row>(n_inside);
     part.before = worker.left_stat.data();
@@ -399,29 +410,31 @@ class SampledSearch final : public RowSearch {
     in_.criterion.scan(part, worker.node_scratch, worker.scans[0], best);
   }
 
-  int code_bits(std::size_t feature) const { return bits_of(codes_.column(feature).missing_code); }
+  int code_bits(std::size_t feature) const {
+    return table::bits_of(codes_.column(feature).missing_code);
+  }
 
   // Sorts worker.entries[0 … n) by code; n_bits hold the codes.
-  const Entry* sort(Worker& worker, std::size_t n, int n_bits) const {
+  const table::Entry* sort(Worker& worker, std::size_t n, int n_bits) const {
     if (n < radix_from) {
       std::sort(worker.entries.begin(), worker.entries.begin() + static_cast<std::ptrdiff_t>(n));
       return worker.entries.data();
     }
     worker.swap.resize(n);
     const int shift = in_.layout.code_shift();
-    return radix_sort(worker.entries.data(), worker.swap.data(), n, shift, shift + n_bits);
+    return table::radix_sort(worker.entries.data(), worker.swap.data(), n, shift, shift + n_bits);
   }
 
-  void scan(const Node& node, std::size_t feature, const Entry* sorted, Row n, Worker& worker,
-            Split& best) const {
-    ScanRequest column = request(node, feature);
+  void scan(const Node& node, std::size_t feature, const table::Entry* sorted, Row n,
+            Worker& worker, criterion::Split& best) const {
+    criterion::ScanRequest column = request(node, feature);
     column.entries = sorted;
     column.n_entries = n;
     in_.criterion.scan(column, worker.node_scratch, worker.scans[0], best);
   }
 
   // One column on its own; returns whether it varies in the node.
-  bool try_column(Node& node, std::size_t feature, Worker& worker, Split& best) const {
+  bool try_column(Node& node, std::size_t feature, Worker& worker, criterion::Split& best) const {
     const Row n = node.n_rows();
     const Row* rows = in_.rows.data() + node.begin;
     worker.entries.resize(n);
@@ -443,7 +456,7 @@ class SampledSearch final : public RowSearch {
     if (is_ordered(feature)) {
       scan_ordered(node, feature, n, worker, best);
     } else {
-      scan(node, feature, sort(worker, n, bits_of(high)), n, worker, best);
+      scan(node, feature, sort(worker, n, table::bits_of(high)), n, worker, best);
     }
     return true;
   }
@@ -454,18 +467,18 @@ class SampledSearch final : public RowSearch {
 
   // Categories in the order of the tree: the places in it are scanned like numbers.
   void scan_ordered(const Node& node, std::size_t feature, Row n, Worker& worker,
-                    Split& best) const {
+                    criterion::Split& best) const {
     const std::vector<Code>& ranks = (*in_.options.category_ranks)[feature];
     for (Row i = 0; i < n; ++i) {
-      const Entry entry = worker.entries[i];
+      const table::Entry entry = worker.entries[i];
       const Code code = in_.layout.code(entry);
       worker.entries[i] =
           in_.layout.pack(ranks[code], in_.layout.row(entry), in_.layout.label(entry));
     }
-    const Entry* sorted = sort(worker, n, bits_of(ranks.size()));
-    CodedColumn places;  // numbers, none of them missing
+    const table::Entry* sorted = sort(worker, n, table::bits_of(ranks.size()));
+    table::CodedColumn places;  // numbers, none of them missing
     places.missing_code = static_cast<Code>(ranks.size());
-    ScanRequest request_ = request(node, feature);
+    criterion::ScanRequest request_ = request(node, feature);
     request_.column = &places;
     request_.entries = sorted;
     request_.n_entries = n;
@@ -480,7 +493,7 @@ class SampledSearch final : public RowSearch {
     best.missing_left = ranks.back() <= best.left_code;
   }
 
-  const CodeMatrix& codes_;
+  const table::CodeMatrix& codes_;
 };
 
 }  // namespace
@@ -489,4 +502,4 @@ std::unique_ptr<Search> make_sampled_search(SearchInputs inputs, const PreparedT
   return std::make_unique<SampledSearch>(std::move(inputs), prepared);
 }
 
-}  // namespace spinney
+}  // namespace spinney::tree

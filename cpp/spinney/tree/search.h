@@ -10,7 +10,7 @@
 #include "spinney/tree/node.h"
 #include "spinney/tree/prepared_table.h"
 
-namespace spinney {
+namespace spinney::tree {
 
 // A question that was drawn, not found.
 struct Question {
@@ -19,34 +19,34 @@ struct Question {
   bool has_missing = false;  // some of the node's rows are missing there
   bool missing_left = false;
   double threshold = 0;
-  std::vector<Code> left_codes;  // ascending
-  std::vector<Code> present;     // scratch
+  std::vector<common::Code> left_codes;  // ascending
+  std::vector<common::Code> present;     // scratch
 
-  bool has(Code code) const {
+  bool has(common::Code code) const {
     return std::binary_search(left_codes.begin(), left_codes.end(), code);
   }
 };
 
 // What one thread needs while it works on nodes.
 struct Worker {
-  NodeScratch node_scratch;
-  std::vector<ScanScratch> scans;  // one per thread that scans for this worker
-  std::vector<Row> rows;
-  std::vector<Entry> entries;
-  std::vector<Entry> swap;
+  criterion::NodeScratch node_scratch;
+  std::vector<criterion::ScanScratch> scans;  // one per thread that scans for this worker
+  std::vector<common::Row> rows;
+  std::vector<table::Entry> entries;
+  std::vector<table::Entry> swap;
   std::vector<std::int32_t> features;
   FeatureDraw::Swaps swaps;
-  std::vector<LaneKeys> lanes;
+  std::vector<criterion::LaneKeys> lanes;
   std::vector<std::uint8_t> cells;
-  std::array<std::vector<Code>, n_lanes> codes;      // of each lane
-  std::array<std::vector<double>, n_lanes> columns;  // values of each lane
-  RowTargets targets;
-  std::array<Question, n_lanes> questions;
-  std::vector<LaneValues> values;
+  std::array<std::vector<common::Code>, common::n_lanes> codes;  // of each lane
+  std::array<std::vector<double>, common::n_lanes> columns;      // values of each lane
+  criterion::RowTargets targets;
+  std::array<Question, common::n_lanes> questions;
+  std::vector<criterion::LaneValues> values;
   std::vector<double> left_stat;
   std::vector<double> right_stat;
-  Split split;
-  Split challenger;
+  criterion::Split split;
+  criterion::Split challenger;
 };
 
 class Search {
@@ -54,15 +54,15 @@ class Search {
   virtual ~Search() = default;
 
   // The root's rows, in ascending order.
-  virtual std::vector<Row>& rows() = 0;
+  virtual std::vector<common::Row>& rows() = 0;
   // Fills the root's segments, if the search works on segments.
   virtual void open(Node& root) = 0;
   // Looks for the node's best split and leaves it in `best`, which comes empty; may drop columns
   // that it finds constant from node.segments.
-  virtual void find(Node& node, Worker& worker, int n_threads, Split& best) = 0;
+  virtual void find(Node& node, Worker& worker, int n_threads, criterion::Split& best) = 0;
   // Divides the node's rows, stably, so that the left ones come first; completes the split if it is
   // not settled.
-  virtual void divide_rows(const Node& node, Split& split, Worker& worker) = 0;
+  virtual void divide_rows(const Node& node, criterion::Split& split, Worker& worker) = 0;
   // stat = the sums over the node's rows.
   virtual void sum(const Node& node, double* stat) const = 0;
   // Divides the node's segments between its children, which know their rows and whether they are
@@ -70,18 +70,18 @@ class Search {
   virtual void divide_columns(const Node& node, Node& left, Node& right, Worker& worker,
                               int n_threads) = 0;
   // The threshold that becomes part of the tree.
-  virtual double threshold(const Split& split) const = 0;
+  virtual double threshold(const criterion::Split& split) const = 0;
   // Nanoseconds that find and divide may take on a node of this size, roughly.
   virtual double cost(const Node& node) const = 0;
 };
 
 struct SearchInputs {
-  const Table& table;
-  const Targets& targets;
+  const table::Table& table;
+  const criterion::Targets& targets;
   const GrowOptions& options;
-  const EntryLayout& layout;
-  const Criterion& criterion;
-  std::vector<Row> rows;  // rows of positive weight
+  const table::EntryLayout& layout;
+  const criterion::Criterion& criterion;
+  std::vector<common::Row> rows;  // rows of positive weight
 
   // The features that a tree may use, and how many of them a node looks at.
   std::vector<std::int32_t> features() const {
@@ -99,8 +99,8 @@ struct SearchInputs {
 };
 
 // coded: the columns, if they have been coded already. They stay as they are.
-std::unique_ptr<Search> make_presorted_search(SearchInputs inputs,
-                                              const std::vector<CodedColumn>* coded = nullptr);
+std::unique_ptr<Search> make_presorted_search(
+    SearchInputs inputs, const std::vector<table::CodedColumn>* coded = nullptr);
 std::unique_ptr<Search> make_sampled_search(SearchInputs inputs, const PreparedTable& prepared);
 std::unique_ptr<Search> make_random_search(SearchInputs inputs, const PreparedTable& prepared);
 
@@ -115,4 +115,4 @@ inline double narrowed(double threshold, double below, double above) {
   return static_cast<double>(static_cast<float>(below)) == below ? below : threshold;
 }
 
-}  // namespace spinney
+}  // namespace spinney::tree

@@ -6,16 +6,16 @@
 
 #include "spinney/common/types.h"
 
-namespace spinney {
+namespace spinney::tree {
 
-constexpr NodeIndex no_child = -1;
+constexpr common::NodeIndex no_child = -1;
 constexpr std::int32_t no_feature = -2;  // scikit-learn's mark of a leaf
 constexpr std::int64_t no_categories = -1;
 
 struct Tree {
   std::size_t value_size = 1;  // numbers per node: outputs × classes
-  std::vector<NodeIndex> left;
-  std::vector<NodeIndex> right;
+  std::vector<common::NodeIndex> left;
+  std::vector<common::NodeIndex> right;
   std::vector<std::int32_t> feature;
   std::vector<double> threshold;  // x <= threshold goes left; NaN for a question about categories
   std::vector<std::uint8_t> missing_left;
@@ -47,7 +47,7 @@ struct Tree {
     max_depth = 0;
   }
 
-  NodeIndex add_leaf(double node_impurity, Row node_rows, double node_weight) {
+  common::NodeIndex add_leaf(double node_impurity, common::Row node_rows, double node_weight) {
     left.push_back(no_child);
     right.push_back(no_child);
     feature.push_back(no_feature);
@@ -58,12 +58,12 @@ struct Tree {
     weight.push_back(node_weight);
     value.resize(value.size() + value_size);
     category_start.push_back(no_categories);
-    return static_cast<NodeIndex>(left.size() - 1);
+    return static_cast<common::NodeIndex>(left.size() - 1);
   }
 
   // Appends a copy of one node of another tree, without its children.
-  NodeIndex copy_node(const Tree& from, std::size_t node, std::size_t category_words) {
-    const NodeIndex at = add_leaf(from.impurity[node], 0, from.weight[node]);
+  common::NodeIndex copy_node(const Tree& from, std::size_t node, std::size_t category_words) {
+    const common::NodeIndex at = add_leaf(from.impurity[node], 0, from.weight[node]);
     const auto to = static_cast<std::size_t>(at);
     n_rows[to] = from.n_rows[node];
     feature[to] = from.feature[node];
@@ -84,7 +84,7 @@ struct Tree {
 };
 
 // A bit set of categories.
-inline void mark_category(std::uint32_t* bits, Code code) {
+inline void mark_category(std::uint32_t* bits, common::Code code) {
   bits[code / 32] |= std::uint32_t{1} << (code % 32);
 }
 
@@ -92,4 +92,4 @@ constexpr std::size_t words_for(std::int64_t n_categories) {
   return static_cast<std::size_t>((n_categories + 31) / 32);
 }
 
-}  // namespace spinney
+}  // namespace spinney::tree

@@ -16,6 +16,7 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::boosting;
 
 namespace {
 
@@ -24,12 +25,12 @@ struct BoostData {
   std::vector<double> x;  // row-major
   std::vector<std::int32_t> category;
   std::vector<double> y;
-  Table table;
-  Forest forest;
+  table::Table table;
+  ensemble::Forest forest;
 
   explicit BoostData(std::size_t n) {
     constexpr std::size_t d = 9;
-    Stream stream(5, Purpose::rows, n);
+    common::Stream stream(5, common::Purpose::rows, n);
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t hot = stream.below(5);
       for (std::size_t f = 0; f < 3; ++f) {
@@ -43,14 +44,14 @@ struct BoostData {
     }
     table.n_rows = n;
     for (std::size_t f = 0; f < d; ++f) {
-      Column column;
+      table::Column column;
       column.data = reinterpret_cast<const std::byte*>(x.data() + f);
       column.stride = static_cast<std::ptrdiff_t>(d * sizeof(double));
       table.columns.push_back(column);
     }
-    Column column;
-    column.kind = ColumnKind::categorical;
-    column.dtype = Dtype::int32;
+    table::Column column;
+    column.kind = table::ColumnKind::categorical;
+    column.dtype = table::Dtype::int32;
     column.n_categories = 11;
     column.data = reinterpret_cast<const std::byte*>(category.data());
     column.stride = sizeof(std::int32_t);
@@ -62,14 +63,14 @@ struct BoostData {
 
   // Returns the scores of the rows after the fit.
   std::vector<double> boost_with(const BoostOptions& options) {
-    return boost_on(BinnedMatrix(table, 255, options.n_threads), options);
+    return boost_on(table::BinnedMatrix(table, 255, options.n_threads), options);
   }
 
-  std::vector<double> boost_on(const RowMatrix& matrix, const BoostOptions& options) {
+  std::vector<double> boost_on(const table::RowMatrix& matrix, const BoostOptions& options) {
     std::vector<double> scores(table.n_rows * options.loss.n_scores);
     Validation none;
     BoostHistory history;
-    Watch watch;
+    common::Watch watch;
     forest.trees.clear();
     boost(matrix, nullptr, y.data(), nullptr, scores.data(), none, options, forest, history, watch);
     return scores;
@@ -90,16 +91,16 @@ BoostOptions options_with(int n_threads, std::size_t max_leaves) {
 
 TEST(exp_is_accurate) {
   for (double x = -700; x < 700; x += 0.377) {
-    CHECK(std::abs(spinney::exp(x) / std::exp(x) - 1) < 4e-16);
+    CHECK(std::abs(common::exp(x) / std::exp(x) - 1) < 4e-16);
   }
-  CHECK(spinney::exp(0.0) == 1.0);
-  CHECK(spinney::exp(-1e9) > 0);
-  CHECK(std::isfinite(spinney::exp(1e9)));
+  CHECK(common::exp(0.0) == 1.0);
+  CHECK(common::exp(-1e9) > 0);
+  CHECK(std::isfinite(common::exp(1e9)));
 }
 
 TEST(cuts_are_between_values_at_quantiles) {
   std::vector<double> values;
-  Stream stream(1, Purpose::rows, 0);
+  common::Stream stream(1, common::Purpose::rows, 0);
   for (int i = 0; i < 5000; ++i) values.push_back(std::floor(1000 * stream.uniform()) / 7);
   std::sort(values.begin(), values.end());
   std::vector<double> distinct;
@@ -111,7 +112,7 @@ TEST(cuts_are_between_values_at_quantiles) {
     }
     ++counts.back();
   }
-  const std::vector<double> cuts = find_cuts(distinct, counts, 40);
+  const std::vector<double> cuts = table::find_cuts(distinct, counts, 40);
   CHECK(cuts.size() == 39);
   std::size_t at = 0;
   for (const double cut : cuts) {
@@ -119,61 +120,61 @@ TEST(cuts_are_between_values_at_quantiles) {
     while (values[at] <= cut) ++at, ++n;
     CHECK(n > 5000 / 80 && n < 5000 / 20);
   }
-  CHECK(find_cuts(std::vector<double>{2.0}, std::vector<std::uint64_t>{3}, 40).empty());
+  CHECK(table::find_cuts(std::vector<double>{2.0}, std::vector<std::uint64_t>{3}, 40).empty());
   // Unsorted values with missing values have the same cuts.
   std::reverse(values.begin(), values.end());
   values.insert(values.begin() + 77, std::numeric_limits<double>::quiet_NaN());
-  CHECK(find_cuts(std::span<const double>(values), 40) == cuts);
+  CHECK(table::find_cuts(std::span<const double>(values), 40) == cuts);
 }
 
 TEST(cuts_of_floats_equal_those_of_doubles) {
   std::vector<float> narrow;
-  Stream stream(2, Purpose::rows, 0);
+  common::Stream stream(2, common::Purpose::rows, 0);
   for (int i = 0; i < 6000; ++i) narrow.push_back(static_cast<float>(stream.uniform() - 0.5));
   narrow[5] = -0.0F;
   narrow[6] = 0.0F;
   narrow[7] = std::numeric_limits<float>::quiet_NaN();
   const std::vector<double> wide(narrow.begin(), narrow.end());
   for (const std::uint32_t max_bins : {2U, 40U, 255U}) {
-    CHECK(find_cuts(std::span<const float>(narrow), max_bins) ==
-          find_cuts(std::span<const double>(wide), max_bins));
+    CHECK(table::find_cuts(std::span<const float>(narrow), max_bins) ==
+          table::find_cuts(std::span<const double>(wide), max_bins));
   }
 }
 
 TEST(weights_become_integers_without_loss_or_overflow) {
   const std::vector<double> whole = {3, 0, 1, 200'000};
-  const std::vector<std::uint64_t> units = weight_units(whole, 200'000, 200'000);
+  const std::vector<std::uint64_t> units = table::weight_units(whole, 200'000, 200'000);
   CHECK(units[2] > 0 && units[1] == 0);
   CHECK(units[0] == 3 * units[2] && units[3] == 200'000 * units[2]);
   CHECK(units[3] < (std::uint64_t{1} << 53) / 200'000);
   for (const double size : {5e-324, 1e-310, 1e-300, 1.0, 1e300}) {
     const std::vector<double> equal(7, size);
-    const std::vector<std::uint64_t> same = weight_units(equal, size, equal.size());
+    const std::vector<std::uint64_t> same = table::weight_units(equal, size, equal.size());
     CHECK(same[0] > (std::uint64_t{1} << 45));
     CHECK(same == std::vector<std::uint64_t>(7, same[0]));
   }
-  CHECK(weight_units(std::vector<double>{1e-300, 1.0}, 1, 2)[0] == 1);
-  CHECK(weight_units(std::vector<double>(3), 0, 3).empty());
+  CHECK(table::weight_units(std::vector<double>{1e-300, 1.0}, 1, 2)[0] == 1);
+  CHECK(table::weight_units(std::vector<double>(3), 0, 3).empty());
 }
 
 // A table that is coded block by block, as by workers, has the same codes.
 TEST(blocks_of_a_table_are_coded_in_place) {
   const BoostData data(3000);
-  const BinnedMatrix whole(data.table, 40, 1);
-  std::vector<BinnedColumn> bins;
+  const table::BinnedMatrix whole(data.table, 40, 1);
+  std::vector<table::BinnedColumn> bins;
   for (std::size_t f = 0; f < whole.n_features(); ++f) {
-    const BinnedColumn& column = whole.column(f);
-    BinnedColumn& own = bins.emplace_back();
+    const table::BinnedColumn& column = whole.column(f);
+    table::BinnedColumn& own = bins.emplace_back();
     own.categorical = column.categorical;
     own.n_bins = column.n_bins;
     own.cuts = column.cuts;
     own.bin_of = column.bin_of;
   }
-  BinnedMatrix part(bins, 3000);
+  table::BinnedMatrix part(bins, 3000);
   for (const std::size_t first : {std::size_t{1200}, std::size_t{0}}) {
-    Table piece = data.table;
+    table::Table piece = data.table;
     piece.n_rows = first == 0 ? 1200 : 1800;
-    for (Column& column : piece.columns) {
+    for (table::Column& column : piece.columns) {
       column.data += static_cast<std::ptrdiff_t>(first) * column.stride;
     }
     part.write(piece, first, 2);
@@ -185,11 +186,11 @@ TEST(blocks_of_a_table_are_coded_in_place) {
       CHECK(whole.column_codes(f)[row] == part.column_codes(f)[row]);
     }
   }
-  BinnedMatrix small(bins, 10);
+  table::BinnedMatrix small(bins, 10);
   bool refused = false;
   try {
     small.write(data.table, 0, 1);
-  } catch (const InputError&) {
+  } catch (const common::InputError&) {
     refused = true;
   }
   CHECK(refused);
@@ -221,17 +222,17 @@ TEST(training_scores_equal_the_predictions) {
 
 // The reference scores one row after another.
 TEST(block_scorer_matches_the_row_scorer) {
-  Stream stream(11, Purpose::rows, 0);
+  common::Stream stream(11, common::Purpose::rows, 0);
   constexpr std::size_t d = 4;
   constexpr std::size_t n = 1100;  // two full blocks and a partial one
   std::vector<double> x(n * d);
   for (double& value : x) {
     value = stream.below(10) == 0 ? std::nan("") : std::floor(100 * stream.uniform()) / 100;
   }
-  Table table;
+  table::Table table;
   table.n_rows = n;
   for (std::size_t f = 0; f < d; ++f) {
-    Column column;
+    table::Column column;
     column.data = reinterpret_cast<const std::byte*>(x.data() + f);
     column.stride = static_cast<std::ptrdiff_t>(d * sizeof(double));
     table.columns.push_back(column);
@@ -240,10 +241,10 @@ TEST(block_scorer_matches_the_row_scorer) {
   for (const std::size_t levels : {0, 1, 3, 7, 9, 11}) {
     for (const double n_thresholds : {50.0, 3000.0}) {
       for (const std::size_t n_scores : {std::size_t{1}, std::size_t{3}}) {
-        Forest forest;
+        ensemble::Forest forest;
         forest.n_categories.assign(d, 0);
         for (std::size_t t = 0; t < 12; ++t) {
-          CompactTree tree;
+          ensemble::CompactTree tree;
           const auto grow = [&](const auto& self, std::size_t level) -> std::int32_t {
             if (level == levels || (level > 1 && stream.below(5) == 0)) {
               tree.leaf_rows.push_back(1);
@@ -252,7 +253,7 @@ TEST(block_scorer_matches_the_row_scorer) {
             }
             const std::size_t mine = tree.nodes.size();
             auto feature = static_cast<std::uint32_t>(stream.below(d));
-            if (stream.below(2) == 0) feature |= CompactNode::missing_left_flag;
+            if (stream.below(2) == 0) feature |= ensemble::CompactNode::missing_left_flag;
             const double threshold = std::floor(n_thresholds * stream.uniform()) / n_thresholds;
             tree.nodes.push_back({static_cast<float>(threshold), feature, {0, 0}});
             for (std::size_t side = 0; side < 2; ++side) {
@@ -327,7 +328,7 @@ TEST(oblivious_training_scores_equal_the_predictions) {
 
 TEST(exact_training_scores_equal_the_predictions) {
   BoostData data(1500);
-  const ExactMatrix matrix(data.table, true, 2);
+  const table::ExactMatrix matrix(data.table, true, 2);
   BoostOptions options = options_with(1, 20);
   options.subsample = 0.7;
   options.by_gradient = true;
@@ -362,7 +363,7 @@ TEST(softmax_trees_of_a_round_do_not_depend_on_threads) {
   BoostData data(900);
   for (double& y : data.y) y = std::min(3.0, std::floor(y));
   BoostOptions options = options_with(1, 12);
-  options.loss = {LossKind::softmax, 0, 4, {}, false};
+  options.loss = {loss::LossKind::softmax, 0, 4, {}, false};
   const std::vector<double> alone = data.boost_with(options);
   options.n_threads = 3;
   CHECK(data.boost_with(options) == alone);
@@ -371,16 +372,16 @@ TEST(softmax_trees_of_a_round_do_not_depend_on_threads) {
 TEST(ranking_gradients_separate_misordered_pairs) {
   const std::vector<double> targets{0, 2, 1};
   const std::vector<double> scores{1.0, 0.0, 0.5};
-  const LossData data{targets.data(), nullptr, scores.data(), 3};
+  const loss::LossData data{targets.data(), nullptr, scores.data(), 3};
   float first[3];
   float second[3];
   for (const bool by_gain : {true, false}) {
-    rank_derivatives({by_gain, 30}, data, 0, 3, {first, second});
+    loss::rank_derivatives({by_gain, 30}, data, 0, 3, {first, second});
     CHECK(first[0] > 0 && first[1] < 0);
     CHECK(std::abs(first[0] + first[1] + first[2]) < 1e-6F);
     CHECK(second[0] > 0 && second[1] > 0 && second[2] > 0);
   }
   const double best = 3 / std::log2(2.0) + 1 / std::log2(3.0);
   const double got = 1 / std::log2(3.0) + 3 / std::log2(4.0);
-  CHECK(std::abs(rank_loss({true, 30}, data, 0, 3) - (1 - got / best)) < 1e-12);
+  CHECK(std::abs(loss::rank_loss({true, 30}, data, 0, 3) - (1 - got / best)) < 1e-12);
 }

@@ -10,6 +10,7 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::boosting;
 
 namespace {
 
@@ -19,11 +20,11 @@ struct SplitData {
   std::vector<std::int32_t> category;
   std::vector<float> first;
   std::vector<float> second;
-  Table table;
+  table::Table table;
 
   explicit SplitData(std::size_t n) {
     constexpr std::size_t d = 9;
-    Stream stream(3, Purpose::rows, n);
+    common::Stream stream(3, common::Purpose::rows, n);
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t hot = stream.below(6);
       for (std::size_t f = 0; f < 3; ++f) {
@@ -36,14 +37,14 @@ struct SplitData {
     }
     table.n_rows = n;
     for (std::size_t f = 0; f < d; ++f) {
-      Column column;
+      table::Column column;
       column.data = reinterpret_cast<const std::byte*>(x.data() + f);
       column.stride = static_cast<std::ptrdiff_t>(d * sizeof(double));
       table.columns.push_back(column);
     }
-    Column column;
-    column.kind = ColumnKind::categorical;
-    column.dtype = Dtype::int32;
+    table::Column column;
+    column.kind = table::ColumnKind::categorical;
+    column.dtype = table::Dtype::int32;
     column.n_categories = 7;
     column.data = reinterpret_cast<const std::byte*>(category.data());
     column.stride = sizeof(std::int32_t);
@@ -56,10 +57,10 @@ struct SplitData {
 TEST(common_split_is_the_same_without_histograms) {
   constexpr std::size_t n = 300;
   SplitData data(n);
-  const BinnedMatrix matrix(data.table, 255, 1);
-  std::vector<Row> rows[2];  // rows of two nodes
+  const table::BinnedMatrix matrix(data.table, 255, 1);
+  std::vector<common::Row> rows[2];  // rows of two nodes
   for (std::size_t i = 0; i < n; ++i) {
-    if (i % 5 != 0) rows[i % 3 == 0 ? 0 : 1].push_back(static_cast<Row>(i));
+    if (i % 5 != 0) rows[i % 3 == 0 ? 0 : 1].push_back(static_cast<common::Row>(i));
   }
   std::vector<PackedSum> sums(n);
   const PackedScale scale = pack_gradients({data.first.data(), data.second.data()}, {}, nullptr, n,
@@ -73,7 +74,7 @@ TEST(common_split_is_the_same_without_histograms) {
     NodeToSplit node;
     node.histogram = histograms[k].data();
     node.sums = {sums.data(), true};
-    for (const Row row : rows[k]) node.total += sums[row];
+    for (const common::Row row : rows[k]) node.total += sums[row];
     node.n_rows = rows[k].size();
     node.n_counted = static_cast<double>(node.n_rows);
     node.rows = rows[k].data();

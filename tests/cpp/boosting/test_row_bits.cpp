@@ -6,6 +6,8 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::boosting;
+using common::LargeArray;
 
 namespace {
 
@@ -15,7 +17,7 @@ bool bit(const LargeArray<std::uint64_t>& answers, std::uint32_t number, std::si
   return (answers[number * RowBits::n_words + row / 64] >> (row % 64) & 1) != 0;
 }
 
-LargeArray<std::uint8_t> draw_codes(Stream& stream) {
+LargeArray<std::uint8_t> draw_codes(common::Stream& stream) {
   LargeArray<std::uint8_t> codes(n_codes);
   for (std::uint8_t& code : codes) code = static_cast<std::uint8_t>(stream.below(256));
   return codes;
@@ -25,7 +27,7 @@ LargeArray<std::uint8_t> draw_codes(Stream& stream) {
 
 TEST(bits_match_comparisons_of_codes) {
   if (!RowBits::available()) return;
-  Stream stream(3, Purpose::rows, 0);
+  common::Stream stream(3, common::Purpose::rows, 0);
   const LargeArray<std::uint8_t> codes = draw_codes(stream);
   for (const std::size_t n : {std::size_t{1}, std::size_t{9}, std::size_t{256}}) {
     std::vector<RowBits::Question> questions;
@@ -46,7 +48,7 @@ TEST(bits_match_comparisons_of_codes) {
 // The reference walks down the complete tree row by row.
 TEST(rows_reach_the_leaf_of_their_bits) {
   if (!RowBits::available()) return;
-  Stream stream(4, Purpose::rows, 0);
+  common::Stream stream(4, common::Purpose::rows, 0);
   constexpr std::uint32_t n_answers = 300;
   LargeArray<std::uint64_t> answers(n_answers * RowBits::n_words);
   for (std::uint64_t& word : answers) word = stream.bits();

@@ -9,6 +9,8 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::boosting;
+using common::Row;
 
 namespace {
 
@@ -18,7 +20,7 @@ struct Codes {
   RowDivision division;
 
   Codes(std::size_t n, std::size_t limit) {
-    Stream stream(3, Purpose::rows, n + limit);
+    common::Stream stream(3, common::Purpose::rows, n + limit);
     codes.resize(3 * n);
     for (std::uint8_t& code : codes) code = static_cast<std::uint8_t>(stream.below(256));
     division = {codes.data() + 1, 3, true};
@@ -96,8 +98,8 @@ TEST(partition_to_other_memory_moves_the_sums) {
 
 TEST(sums_stored_by_row_equal_those_of_a_list) {
   constexpr std::size_t n = 40'000;
-  constexpr std::size_t n_blocks = (n + row_block - 1) / row_block;
-  Stream stream(9, Purpose::rows, 1);
+  constexpr std::size_t n_blocks = (n + loss::row_block - 1) / loss::row_block;
+  common::Stream stream(9, common::Purpose::rows, 1);
   std::vector<float> first(n);
   std::vector<float> second(n);
   std::vector<double> weights(n);
@@ -133,10 +135,10 @@ TEST(sums_stored_by_row_equal_those_of_a_list) {
       CHECK(placed == expected);
       CHECK(same.gradient == scale.gradient && same.hessian == scale.hessian);
 
-      LargeArray<PackedSum> memory(n_blocks * row_block);
-      const Derivatives blocks{reinterpret_cast<float*>(memory.data()), nullptr, true};
-      for (std::size_t begin = 0; begin < n; begin += row_block) {
-        const std::size_t count = std::min(row_block, n - begin);
+      common::LargeArray<PackedSum> memory(n_blocks * loss::row_block);
+      const loss::Derivatives blocks{reinterpret_cast<float*>(memory.data()), nullptr, true};
+      for (std::size_t begin = 0; begin < n; begin += loss::row_block) {
+        const std::size_t count = std::min(loss::row_block, n - begin);
         std::copy_n(first.data() + begin, count, blocks.from(begin).first);
         std::copy_n(second.data() + begin, count, blocks.from(begin).second);
       }
@@ -148,7 +150,7 @@ TEST(sums_stored_by_row_equal_those_of_a_list) {
 
 TEST(integer_weights_equal_repeated_rows) {
   constexpr std::size_t n = 20'000;
-  Stream stream(10, Purpose::rows, 1);
+  common::Stream stream(10, common::Purpose::rows, 1);
   std::vector<float> first(n);
   std::vector<float> second(n);
   std::vector<double> times(n);
@@ -187,8 +189,9 @@ TEST(narrow_target_types_have_the_same_values) {
   const std::vector<std::uint8_t> small = {0, 1, 255, 7};
   const std::vector<float> narrow = {0.0F, 1.0F, 255.0F, 7.0F};
   const std::vector<double> wide = {0.0, 1.0, 255.0, 7.0};
-  for (const LossTargets& targets :
-       {LossTargets(small.data()), LossTargets(narrow.data()), LossTargets(wide.data())}) {
+  for (const loss::LossTargets& targets :
+       {loss::LossTargets(small.data()), loss::LossTargets(narrow.data()),
+        loss::LossTargets(wide.data())}) {
     double room[3] = {};
     const double* const found = targets.spread(1, 4, room);
     for (std::size_t i = 0; i < 3; ++i) CHECK(found[i] == wide[i + 1] && targets[i] == wide[i]);

@@ -7,6 +7,7 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::common;
 
 TEST(crc32_check_value) {
   const std::vector<std::uint8_t> digits{'1', '2', '3', '4', '5', '6', '7', '8', '9'};

@@ -10,6 +10,8 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::criterion;
+using common::Row;
 
 namespace {
 
@@ -21,7 +23,7 @@ struct Problem {
   std::vector<double> weights;
 };
 
-Problem draw(Stream& stream, std::uint32_t n_classes, bool missing) {
+Problem draw(common::Stream& stream, std::uint32_t n_classes, bool missing) {
   Problem p{2 + stream.below(30), {}, {}, {}, {}};
   for (std::size_t i = 0; i < p.n; ++i) {
     p.x.push_back(missing && stream.below(4) == 0 ? std::numeric_limits<double>::quiet_NaN()
@@ -61,7 +63,7 @@ double best_score(const Criterion& criterion, const Problem& p) {
 }  // namespace
 
 TEST(scans_find_the_best_boundary) {
-  Stream stream(21, Purpose::rows, 0);
+  common::Stream stream(21, common::Purpose::rows, 0);
   for (int round = 0; round < 300; ++round) {
     for (const CriterionKind kind :
          {CriterionKind::gini, CriterionKind::entropy, CriterionKind::misclassification,
@@ -83,21 +85,21 @@ TEST(scans_find_the_best_boundary) {
         }
         targets.weights = weighting == 0 ? nullptr : weights.data();
         targets.integral_weights = weighting == 1;
-        const EntryLayout layout =
-            EntryLayout::make(p.n, targets.n_classes.empty() ? 0 : n_classes);
+        const table::EntryLayout layout =
+            table::EntryLayout::make(p.n, targets.n_classes.empty() ? 0 : n_classes);
         const auto criterion = make_criterion(kind, targets, layout);
 
-        Table table;
+        table::Table table;
         table.n_rows = p.n;
-        Column column;
+        table::Column column;
         column.data = reinterpret_cast<const std::byte*>(p.x.data());
         column.stride = sizeof(double);
         table.columns = {column};
         std::vector<Row> rows(p.n);
         std::iota(rows.begin(), rows.end(), 0U);
-        const CodingRows sample{rows.data(), static_cast<Row>(p.n),
-                                layout.label_bits > 0 ? p.labels.data() : nullptr};
-        const auto coded = code_table(table, sample, layout, criterion->is_additive(), 1);
+        const table::CodingRows sample{rows.data(), static_cast<Row>(p.n),
+                                       layout.label_bits > 0 ? p.labels.data() : nullptr};
+        const auto coded = table::code_table(table, sample, layout, criterion->is_additive(), 1);
 
         std::vector<double> stat(criterion->stat_size());
         criterion->sum(rows.data(), static_cast<Row>(p.n), stat.data());

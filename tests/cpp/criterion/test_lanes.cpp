@@ -9,6 +9,9 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::criterion;
+using common::n_lanes;
+using common::Row;
 
 namespace {
 
@@ -19,7 +22,7 @@ struct Rows {
   std::vector<LaneKeys> keys;
 
   Rows(Row n, std::uint32_t n_classes, std::uint64_t n_codes, std::uint64_t seed) {
-    Stream stream(seed, Purpose::rows, n);
+    common::Stream stream(seed, common::Purpose::rows, n);
     keys.resize(n);
     for (Row i = 0; i < n; ++i) {
       rows.push_back(i);

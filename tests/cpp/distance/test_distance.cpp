@@ -9,6 +9,7 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::distance;
 
 namespace {
 
@@ -63,7 +64,7 @@ TEST(closer_rejects_row_indices_out_of_range) {
   try {
     find_closer(VectorMetric::euclidean, {values, 2, 1}, {values, 2, 1}, {good, bad, good}, 1,
                 &out);
-  } catch (const InputError&) {
+  } catch (const common::InputError&) {
     refused = true;
   }
   CHECK(refused);

@@ -10,6 +10,7 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::distance;
 
 namespace {
 
@@ -31,7 +32,7 @@ TEST(nearest_breaks_ties_by_the_smaller_index) {
   bool refused = false;
   try {
     select_nearest(matrix.data(), 1, 7, 8, 1, distances.data(), columns.data());
-  } catch (const InputError&) {
+  } catch (const common::InputError&) {
     refused = true;
   }
   CHECK(refused);

@@ -12,6 +12,7 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::ensemble;
 
 namespace {
 
@@ -20,12 +21,12 @@ struct Data {
   std::vector<std::int32_t> category;
   std::vector<std::uint32_t> labels;
   std::vector<double> y;
-  Table table;
-  Targets classes;
-  Targets numbers;
+  table::Table table;
+  criterion::Targets classes;
+  criterion::Targets numbers;
 
   Data(std::size_t n, std::size_t d) {
-    Stream stream(3, Purpose::rows, n);
+    common::Stream stream(3, common::Purpose::rows, n);
     for (std::size_t i = 0; i < n * d; ++i) {
       x.push_back(stream.below(30) == 0 ? std::nan("") : stream.uniform());
     }
@@ -36,14 +37,14 @@ struct Data {
     }
     table.n_rows = n;
     for (std::size_t f = 0; f < d; ++f) {
-      Column column;
+      table::Column column;
       column.data = reinterpret_cast<const std::byte*>(x.data() + f);
       column.stride = static_cast<std::ptrdiff_t>(d * sizeof(double));
       table.columns.push_back(column);
     }
-    Column column;
-    column.kind = ColumnKind::categorical;
-    column.dtype = Dtype::int32;
+    table::Column column;
+    column.kind = table::ColumnKind::categorical;
+    column.dtype = table::Dtype::int32;
     column.n_categories = 8;
     column.data = reinterpret_cast<const std::byte*>(category.data());
     column.stride = sizeof(std::int32_t);
@@ -55,10 +56,10 @@ struct Data {
   }
 };
 
-Forest grow(const Data& data, CriterionKind kind, bool random_splits, int n_threads,
+Forest grow(const Data& data, criterion::CriterionKind kind, bool random_splits, int n_threads,
             OutOfBag& out_of_bag) {
   Forest forest;
-  const bool classes = is_classification(kind);
+  const bool classes = criterion::is_classification(kind);
   forest.shape = {kind, classes ? data.classes.n_classes : std::vector<std::uint32_t>{}, 1, false};
   forest.n_categories.assign(data.table.n_features(), 0);
   forest.n_categories.back() = 8;
@@ -75,8 +76,8 @@ Forest grow(const Data& data, CriterionKind kind, bool random_splits, int n_thre
   options.out_of_bag = true;
   options.keep_members = !classes;
   options.importance = Importance::permutation;
-  const PreparedTable prepared(data.table, random_splits, n_threads);
-  Watch watch;
+  const tree::PreparedTable prepared(data.table, random_splits, n_threads);
+  common::Watch watch;
   grow_forest(prepared, classes ? data.classes : data.numbers, options, forest, out_of_bag, watch);
   return forest;
 }
@@ -85,8 +86,9 @@ Forest grow(const Data& data, CriterionKind kind, bool random_splits, int n_thre
 
 TEST(forests_are_the_same_for_any_number_of_threads) {
   const Data data(1500, 6);
-  for (const CriterionKind kind : {CriterionKind::gini, CriterionKind::entropy,
-                                   CriterionKind::squared_error, CriterionKind::absolute_error}) {
+  for (const criterion::CriterionKind kind :
+       {criterion::CriterionKind::gini, criterion::CriterionKind::entropy,
+        criterion::CriterionKind::squared_error, criterion::CriterionKind::absolute_error}) {
     for (const bool random_splits : {false, true}) {
       OutOfBag one;
       OutOfBag three;
@@ -104,14 +106,15 @@ TEST(forests_are_the_same_for_any_number_of_threads) {
 
 TEST(compact_trees_expand_to_the_grown_trees) {
   const Data data(700, 5);
-  for (const CriterionKind kind : {CriterionKind::gini, CriterionKind::squared_error}) {
+  for (const criterion::CriterionKind kind :
+       {criterion::CriterionKind::gini, criterion::CriterionKind::squared_error}) {
     OutOfBag out_of_bag;
     const Forest forest = grow(data, kind, false, 2, out_of_bag);
     for (const CompactTree& compacted : forest.trees) {
-      const Tree tree = expand(compacted, forest.shape, forest.n_categories);
+      const tree::Tree tree = expand(compacted, forest.shape, forest.n_categories);
       CHECK(tree.weight[0] == 700.0);
       for (std::size_t node = 0; node < tree.size(); ++node) {
-        if (tree.left[node] == no_child) continue;
+        if (tree.left[node] == tree::no_child) continue;
         const auto left = static_cast<std::size_t>(tree.left[node]);
         const auto right = static_cast<std::size_t>(tree.right[node]);
         CHECK(tree.n_rows[node] == tree.n_rows[left] + tree.n_rows[right]);
@@ -131,7 +134,7 @@ TEST(compact_trees_expand_to_the_grown_trees) {
 TEST(forest_state_round_trip_and_damage_detection) {
   const Data data(400, 4);
   OutOfBag out_of_bag;
-  const Forest forest = grow(data, CriterionKind::squared_error, false, 1, out_of_bag);
+  const Forest forest = grow(data, criterion::CriterionKind::squared_error, false, 1, out_of_bag);
   ForestState state = to_state(forest);
   Forest again;
   again.shape = forest.shape;
@@ -142,7 +145,7 @@ TEST(forest_state_round_trip_and_damage_detection) {
   sum_predictions(forest, data.table, false, 2, a.data());
   sum_predictions(again, data.table, false, 1, b.data());
   CHECK(a == b);
-  Stream stream(1, Purpose::rows, 1);
+  common::Stream stream(1, common::Purpose::rows, 1);
   int n_refused = 0;
   for (int trial = 0; trial < 200; ++trial) {
     ForestState damaged = to_state(forest);
@@ -151,7 +154,7 @@ TEST(forest_state_round_trip_and_damage_detection) {
     try {
       from_state(view_of(damaged), 1, again);
       sum_predictions(again, data.table, false, 1, b.data());
-    } catch (const InputError&) {
+    } catch (const common::InputError&) {
       ++n_refused;
     }
   }
@@ -180,7 +183,7 @@ TEST(bootstrap_counts_are_proportional_to_weights) {
 TEST(quantiles_ascend_within_the_range_of_targets) {
   const Data data(300, 4);
   OutOfBag out_of_bag;
-  const Forest forest = grow(data, CriterionKind::squared_error, false, 2, out_of_bag);
+  const Forest forest = grow(data, criterion::CriterionKind::squared_error, false, 2, out_of_bag);
   const std::vector<double> q{0, 0.25, 0.5, 0.75, 1};
   std::vector<double> out(300 * q.size());
   predict_quantiles(forest, data.table, data.y.data(), 300, nullptr, q, 2, out.data());

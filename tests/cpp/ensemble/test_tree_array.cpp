@@ -8,6 +8,7 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::ensemble;
 
 namespace {
 

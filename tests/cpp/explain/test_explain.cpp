@@ -10,13 +10,14 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::explain;
 
 namespace {
 
 // A random complete tree; features may repeat along a path.
 GameTree draw_tree(std::uint64_t seed, std::size_t n_levels, std::size_t n_features) {
   GameTree tree;
-  Stream stream(seed, Purpose::rows, n_levels);
+  common::Stream stream(seed, common::Purpose::rows, n_levels);
   const std::size_t n = (std::size_t{2} << n_levels) - 1;
   for (std::size_t node = 0; node < n; ++node) {
     const bool leaf = 2 * node + 2 >= n;
@@ -26,7 +27,7 @@ GameTree draw_tree(std::uint64_t seed, std::size_t n_levels, std::size_t n_featu
         static_cast<std::int32_t>(stream.below(static_cast<std::uint32_t>(n_features))));
     tree.threshold.push_back(stream.uniform());
     tree.missing_left.push_back(static_cast<std::uint8_t>(stream.below(2)));
-    tree.category_start.push_back(no_categories);
+    tree.category_start.push_back(tree::no_categories);
     tree.share_left.push_back(stream.uniform());
     tree.value.push_back(stream.uniform() - 0.5);
   }
@@ -39,17 +40,17 @@ struct Rows {
   std::vector<double> x;
 
   Rows(std::size_t n_rows, std::size_t n_features) : n(n_rows), d(n_features) {
-    Stream stream(3, Purpose::rows, n);
+    common::Stream stream(3, common::Purpose::rows, n);
     for (std::size_t i = 0; i < n * d; ++i) {
       x.push_back(stream.below(10) == 0 ? std::numeric_limits<double>::quiet_NaN()
                                         : stream.uniform());
     }
   }
-  Table table() const {
-    Table table;
+  table::Table table() const {
+    table::Table table;
     table.n_rows = n;
     for (std::size_t f = 0; f < d; ++f) {
-      Column column;
+      table::Column column;
       column.data = reinterpret_cast<const std::byte*>(x.data() + f);
       column.stride = static_cast<std::ptrdiff_t>(d * sizeof(double));
       table.columns.push_back(column);
@@ -120,7 +121,7 @@ TEST(explanations_add_up_with_every_algorithm) {
         const Rows rows(n, d);
         std::vector<double> one(n * d, 0.0);
         std::vector<double> three(n * d, 0.0);
-        Watch watch;
+        common::Watch watch;
         explainer.explain(rows.table(), false, 1, one.data(), watch);
         explainer.explain(rows.table(), false, 3, three.data(), watch);
         CHECK(one == three);
@@ -139,7 +140,7 @@ TEST(invalid_trees_are_rejected) {
   const auto refused = [&](GameTree tree) {
     try {
       explainer.append(std::move(tree));
-    } catch (const InputError&) {
+    } catch (const common::InputError&) {
       return true;
     }
     return false;

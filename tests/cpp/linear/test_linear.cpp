@@ -8,6 +8,7 @@
 #include "spinney/linear/moments.h"
 #include "testing.h"
 
+using namespace spinney;
 using namespace spinney::linear;
 
 namespace {

@@ -6,6 +6,7 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::linear;
 
 namespace {
 
@@ -15,7 +16,7 @@ struct PerceptronData {
   std::vector<double> x, steps;
 
   PerceptronData() {
-    Stream stream(5, Purpose::rows, 1);
+    common::Stream stream(5, common::Purpose::rows, 1);
     for (std::size_t i = 0; i < n_rows; ++i) {
       double sum = 0;
       for (std::size_t j = 0; j < n_features; ++j) {
@@ -53,7 +54,7 @@ TEST(perceptron_matches_the_slow_loop) {
     options.max_passes = 3;
     options.tolerance = -INFINITY;
     std::vector<PerceptronProblem> problems{data.problem()};
-    Watch watch;
+    common::Watch watch;
     run_perceptrons(rows, options, problems, 1, watch);
 
     Hyperplane plane{std::vector<double>(data.n_features, 0.0), 0.0};
@@ -95,7 +96,7 @@ TEST(perceptron_pocket_keeps_the_best_hyperplane) {
     options.max_passes = 50;
     options.tolerance = -INFINITY;
     std::vector<PerceptronProblem> problems(3, data.problem());
-    Watch watch;
+    common::Watch watch;
     run_perceptrons(rows, options, problems, 2, watch);
     CHECK(problems[0].answer.coef == problems[2].answer.coef);
     errors[pocket] = 0;

@@ -6,7 +6,7 @@
 #include "testing.h"
 
 using namespace spinney;
-using mixture::CovarianceKind;
+using namespace spinney::mixture;
 
 namespace {
 
@@ -16,7 +16,7 @@ struct MixtureData {
 
   MixtureData(std::size_t n_, std::size_t d_, std::size_t k_, CovarianceKind kind)
       : n(n_), d(d_), k(k_) {
-    Stream stream(5, Purpose::rows, n * 31 + d);
+    common::Stream stream(5, common::Purpose::rows, n * 31 + d);
     const auto fill = [&](std::vector<double>& to, std::size_t size) {
       for (std::size_t i = 0; i < size; ++i) to.push_back(2 * stream.uniform() - 1);
     };
@@ -30,10 +30,10 @@ struct MixtureData {
                                                  : k * d);
   }
 
-  mixture::Rows<double> rows() const {
+  Rows<double> rows() const {
     return {x.data(), n, d, static_cast<std::ptrdiff_t>(d), 1, shift.data(), weights.data()};
   }
-  mixture::Model model(CovarianceKind kind) const {
+  Model model(CovarianceKind kind) const {
     return {kind, k, offsets.data(), means.data(), factors.data()};
   }
 
@@ -88,9 +88,9 @@ TEST(mixture_moments_match_the_reference) {
             }
           }
         }
-        Watch watch;
-        const auto found = mixture::sum_moments(data.rows(), data.model(kind), {}, 2, watch);
-        const auto alone = mixture::sum_moments(data.rows(), data.model(kind), {}, 1, watch);
+        common::Watch watch;
+        const auto found = sum_moments(data.rows(), data.model(kind), {}, 2, watch);
+        const auto alone = sum_moments(data.rows(), data.model(kind), {}, 1, watch);
         CHECK(found.products == alone.products && found.sums == alone.sums);
         CHECK(close(found.log_likelihood, likelihood));
         for (std::size_t c = 0; c < k; ++c) CHECK(close(found.counts[c], counts[c]));
@@ -128,17 +128,16 @@ TEST(mixture_scores_do_not_depend_on_strides) {
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t f = 0; f < d; ++f) columns[f * n + i] = static_cast<float>(data.x[i * d + f]);
   }
-  Watch watch;
+  common::Watch watch;
   std::vector<double> one(n), two(n), shares(n * k);
   std::vector<std::int64_t> labels(n);
-  mixture::Rows<double> rows = data.rows();
+  Rows<double> rows = data.rows();
   rows.weights = nullptr;
-  mixture::score_rows(rows, data.model(CovarianceKind::full),
-                      {one.data(), shares.data(), labels.data()}, 2, watch);
-  const mixture::Rows<float> turned{columns.data(),    n,      d, 1, static_cast<std::ptrdiff_t>(n),
-                                    data.shift.data(), nullptr};
-  mixture::score_rows(turned, data.model(CovarianceKind::full), {two.data(), nullptr, nullptr}, 1,
-                      watch);
+  score_rows(rows, data.model(CovarianceKind::full), {one.data(), shares.data(), labels.data()}, 2,
+             watch);
+  const Rows<float> turned{columns.data(),    n,      d, 1, static_cast<std::ptrdiff_t>(n),
+                           data.shift.data(), nullptr};
+  score_rows(turned, data.model(CovarianceKind::full), {two.data(), nullptr, nullptr}, 1, watch);
   for (std::size_t i = 0; i < n; ++i) {
     CHECK(std::abs(one[i] - two[i]) < 1e-4);
     CHECK(close(shares[i * k] + shares[i * k + 1], 1.0));
@@ -155,12 +154,10 @@ TEST(mixture_accepts_labels_or_responsibilities) {
     labels[i] = static_cast<std::int32_t>(i % 3) - 1;  // a third has no component
     if (labels[i] >= 0) shares[i * k + static_cast<std::size_t>(labels[i])] = 1.0;
   }
-  Watch watch;
+  common::Watch watch;
   const auto model = data.model(CovarianceKind::diag);
-  const auto by_label =
-      mixture::sum_moments(data.rows(), model, {labels.data(), nullptr}, 1, watch);
-  const auto by_share =
-      mixture::sum_moments(data.rows(), model, {nullptr, shares.data()}, 1, watch);
+  const auto by_label = sum_moments(data.rows(), model, {labels.data(), nullptr}, 1, watch);
+  const auto by_share = sum_moments(data.rows(), model, {nullptr, shares.data()}, 1, watch);
   CHECK(by_label.counts == by_share.counts && by_label.products == by_share.products);
   double weight = 0;
   for (std::size_t i = 1; i < n; i += 3) weight += data.weights[i];

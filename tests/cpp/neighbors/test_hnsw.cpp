@@ -8,11 +8,12 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::neighbors;
 
 namespace {
 
 std::vector<float> draw_vectors(std::size_t n, std::size_t n_features, std::uint64_t seed) {
-  Stream stream(seed, Purpose::rows, 0);
+  common::Stream stream(seed, common::Purpose::rows, 0);
   std::vector<float> out(n * n_features);
   for (float& value : out) value = static_cast<float>(stream.uniform()) - 0.5F;
   return out;
@@ -27,7 +28,7 @@ Found search(const Hnsw& index, const std::vector<float>& queries, std::size_t k
              const std::uint8_t* allowed, bool exact, int n_threads = 1) {
   const std::size_t n = queries.size() / index.n_features();
   Found out{std::vector<float>(n * k), std::vector<Slot>(n * k)};
-  Watch watch;
+  common::Watch watch;
   const Hnsw::Answer answer{out.distances.data(), out.slots.data()};
   if (exact) {
     index.search_exactly(queries.data(), n, k, allowed, n_threads, watch, answer);
@@ -52,7 +53,7 @@ bool is_refused(const HnswOptions& options, const HnswState& state) {
   try {
     const Hnsw index(options, 2, state);
     return false;
-  } catch (const InputError&) {
+  } catch (const common::InputError&) {
     return true;
   }
 }
@@ -72,7 +73,7 @@ TEST(hnsw_has_a_high_recall) {
         Hnsw one(options, n_features), two(options, n_features);
         const auto vectors = draw_vectors(1500, n_features, 1);
         const auto queries = draw_vectors(50, n_features, 2);
-        Watch watch;
+        common::Watch watch;
         one.add(vectors.data(), 1000, 1, watch);
         one.add(vectors.data() + 1000 * n_features, 500, 1, watch);
         two.add(vectors.data(), 1000, 3, watch);

@@ -9,6 +9,7 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::neighbors;
 
 namespace {
 
@@ -20,7 +21,7 @@ struct LocalData {
 
   LocalData(std::size_t n, std::size_t d, std::size_t m, std::size_t n_queries, bool coarse)
       : n_features(d), n_outputs(m) {
-    Stream stream(3, Purpose::rows, n * 31 + d);
+    common::Stream stream(3, common::Purpose::rows, n * 31 + d);
     const auto number = [&] {
       return coarse ? static_cast<double>(stream.below(3)) : stream.uniform();
     };
@@ -98,7 +99,7 @@ TEST(local_fit_rejects_invalid_neighborhoods) {
   const auto refused = [&] {
     try {
       fit_local(model, data.near(false), false, 1);
-    } catch (const InputError&) {
+    } catch (const common::InputError&) {
       return true;
     }
     return false;

@@ -10,6 +10,8 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::table;
+using common::Row;
 
 namespace {
 
@@ -28,7 +30,7 @@ void check_coding(const std::vector<double>& values, const std::vector<Row>& row
   const auto coded = code_table(table, sample, layout, allow_implicit, 1);
   const CodedColumn& out = coded[0];
 
-  std::map<double, Code> rank;
+  std::map<double, common::Code> rank;
   Row n_missing = 0;
   for (const Row row : rows) {
     if (std::isnan(values[row])) {
@@ -37,7 +39,7 @@ void check_coding(const std::vector<double>& values, const std::vector<Row>& row
       rank[values[row]] = 0;
     }
   }
-  Code next = 0;
+  common::Code next = 0;
   for (auto& [value, code] : rank) code = next++;
   CHECK(out.missing_code == next);
   CHECK(out.has_missing == (n_missing > 0));
@@ -63,7 +65,7 @@ void check_coding(const std::vector<double>& values, const std::vector<Row>& row
   if (!allow_implicit) CHECK(out.n_entries == rows.size());
 }
 
-std::vector<double> draw(Stream& stream, std::size_t n, int kind) {
+std::vector<double> draw(common::Stream& stream, std::size_t n, int kind) {
   std::vector<double> values(n);
   for (double& value : values) {
     switch (kind) {
@@ -98,7 +100,7 @@ std::vector<double> draw(Stream& stream, std::size_t n, int kind) {
 }  // namespace
 
 TEST(coding_gives_dense_ranks) {
-  Stream stream(11, Purpose::rows, 0);
+  common::Stream stream(11, common::Purpose::rows, 0);
   for (int kind = 0; kind < 7; ++kind) {
     for (const std::size_t n : {1, 2, 5, 60, 700}) {
       for (const bool allow_implicit : {false, true}) {
@@ -117,7 +119,7 @@ TEST(coding_gives_dense_ranks) {
 }
 
 TEST(sparse_columns_leave_their_zeros_implicit) {
-  Stream stream(12, Purpose::rows, 0);
+  common::Stream stream(12, common::Purpose::rows, 0);
   for (int round = 0; round < 60; ++round) {
     const std::size_t n = 1 + stream.below(50);
     std::vector<double> values(n);
@@ -146,7 +148,7 @@ TEST(entries_pack_code_row_and_label) {
   for (const std::uint64_t n_rows : {1ULL, 2ULL, 3ULL, 1000ULL, 1ULL << 20, (1ULL << 32) - 2}) {
     const EntryLayout layout = EntryLayout::make(n_rows, 5);
     const auto row = static_cast<Row>(n_rows - 1);
-    const auto code = static_cast<Code>(n_rows);
+    const auto code = static_cast<common::Code>(n_rows);
     const Entry entry = layout.pack(code, row, layout.label_bits > 0 ? 4 : 0);
     CHECK(layout.code(entry) == code);
     CHECK(layout.row(entry) == row);

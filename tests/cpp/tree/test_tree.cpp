@@ -9,6 +9,7 @@
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::tree;
 
 namespace {
 
@@ -19,11 +20,11 @@ struct Data {
   std::vector<std::uint32_t> labels;
   std::vector<double> y;
 
-  Table table() const {
-    Table table;
+  table::Table table() const {
+    table::Table table;
     table.n_rows = n;
     for (std::size_t f = 0; f < d; ++f) {
-      Column column;
+      table::Column column;
       column.data = reinterpret_cast<const std::byte*>(x.data() + f);
       column.stride = static_cast<std::ptrdiff_t>(d * sizeof(double));
       table.columns.push_back(column);
@@ -34,7 +35,7 @@ struct Data {
 
 Data draw(std::size_t n, std::size_t d, std::uint32_t n_classes) {
   Data data{n, d, {}, {}, {}};
-  Stream stream(5, Purpose::rows, n);
+  common::Stream stream(5, common::Purpose::rows, n);
   for (std::size_t i = 0; i < n * d; ++i) {
     data.x.push_back(stream.below(20) == 0 ? std::numeric_limits<double>::quiet_NaN()
                                            : std::floor(stream.uniform() * 300));
@@ -46,11 +47,12 @@ Data draw(std::size_t n, std::size_t d, std::uint32_t n_classes) {
   return data;
 }
 
-Tree grow(const Data& data, CriterionKind kind, int n_threads, std::int64_t max_leaf_nodes = 0,
-          std::int64_t max_features = 0, bool random_splits = false) {
-  Targets targets;
+Tree grow(const Data& data, criterion::CriterionKind kind, int n_threads,
+          std::int64_t max_leaf_nodes = 0, std::int64_t max_features = 0,
+          bool random_splits = false) {
+  criterion::Targets targets;
   targets.n_rows = data.n;
-  if (is_classification(kind)) {
+  if (criterion::is_classification(kind)) {
     targets.n_classes = {3};
     targets.labels = data.labels.data();
   } else {
@@ -63,7 +65,7 @@ Tree grow(const Data& data, CriterionKind kind, int n_threads, std::int64_t max_
   options.max_features = max_features;
   options.random_splits = random_splits;
   options.seed = 3;
-  Watch watch;
+  common::Watch watch;
   return grow_tree(data.table(), targets, options, watch);
 }
 
@@ -76,15 +78,18 @@ TreeView view(const Tree& tree, std::vector<std::int64_t>& wide) {
           tree.missing_left, tree.category_start,  tree.category_bits};
 }
 
-const auto all_kinds = {
-    CriterionKind::gini,          CriterionKind::entropy,        CriterionKind::misclassification,
-    CriterionKind::squared_error, CriterionKind::absolute_error, CriterionKind::poisson};
+const auto all_kinds = {criterion::CriterionKind::gini,
+                        criterion::CriterionKind::entropy,
+                        criterion::CriterionKind::misclassification,
+                        criterion::CriterionKind::squared_error,
+                        criterion::CriterionKind::absolute_error,
+                        criterion::CriterionKind::poisson};
 
 }  // namespace
 
 TEST(same_tree_for_any_number_of_threads) {
   const Data data = draw(4000, 8, 3);
-  for (const CriterionKind kind : all_kinds) {
+  for (const criterion::CriterionKind kind : all_kinds) {
     for (const std::int64_t max_leaf_nodes : {0, 50}) {
       for (const std::int64_t max_features : {0, 3}) {
         for (const bool random_splits : {false, true}) {
@@ -102,7 +107,7 @@ TEST(same_tree_for_any_number_of_threads) {
 
 TEST(leaf_sizes_match_the_applied_rows) {
   const Data data = draw(1500, 5, 3);
-  for (const CriterionKind kind : all_kinds) {
+  for (const criterion::CriterionKind kind : all_kinds) {
     const Tree tree = grow(data, kind, 2);
     std::vector<std::int64_t> wide;
     const Predictor predictor(view(tree, wide));
@@ -126,7 +131,7 @@ TEST(leaf_sizes_match_the_applied_rows) {
 TEST(a_tree_without_limits_fits_distinct_rows) {
   Data data = draw(600, 3, 3);
   for (std::size_t i = 0; i < data.n; ++i) data.x[i * 3] = static_cast<double>(i);
-  for (const CriterionKind kind : all_kinds) {
+  for (const criterion::CriterionKind kind : all_kinds) {
     const Tree tree = grow(data, kind, 1);
     for (std::size_t node = 0; node < tree.size(); ++node) {
       if (tree.left[node] == no_child) CHECK_NEAR(tree.impurity[node], 0.0, 1e-12);
@@ -153,12 +158,12 @@ TEST(weakest_links_of_a_small_tree) {
 
 TEST(infinity_checks_depend_on_known_finite) {
   Data data = draw(300, 3, 3);
-  const Tree tree = grow(data, CriterionKind::gini, 1);
+  const Tree tree = grow(data, criterion::CriterionKind::gini, 1);
   std::vector<std::int64_t> wide;
   const Predictor predictor(view(tree, wide));
   std::vector<std::int64_t> leaf(data.n);
   data.x[100] = std::numeric_limits<double>::infinity();
-  Table table = data.table();
+  table::Table table = data.table();
   predictor.apply(table, 1, leaf.data());
   table.known_finite = false;
   bool refused = false;
