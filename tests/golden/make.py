@@ -157,7 +157,7 @@ def _compared() -> dict[str, Any]:
     for family in FAMILIES:
         for task in family.tasks:
             model = family.make(task, 0, 1)
-            if type(model).__module__.startswith("spinney.report."):
+            if type(model).__module__.startswith(("spinney.comparison.", "spinney.tree.pruned")):
                 out[f"table-{type(model).__name__}"] = model
     return out
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 __all__ = ["VERSION", "describe", "load", "model_to_bytes", "read_about", "save", "write_model"]
 
-VERSION = 1
+VERSION = 2
 _FORMAT = "spinney.model"
 _MOST_JSON = 45_000_000  # the header may have 100 MB, and escaped quotation marks take two bytes
 
