@@ -33,7 +33,7 @@ def blocks(values):
 
 
 def mixed_frame(n=600):
-    """Return a data frame of numbers and names, with the target `y`."""
+    """Return a data frame with numeric and string columns and the target `y`."""
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"a": rng.normal(size=n), "k": rng.integers(0, 5, n)})
     frame["town"] = np.array(["Ulm", "Bonn", "Trier", "Jena"])[rng.integers(0, 4, n)]

@@ -21,7 +21,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import spinney
-from golden.questions import rows_for
+from golden.queries import rows_for
 from support.model_mutations import mutants, read_contents, write_contents
 
 FOLDER = Path(__file__).parents[1] / "golden" / "v1"

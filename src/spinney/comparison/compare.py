@@ -390,7 +390,7 @@ class _CrossValidation:
             results=ranked,
             notes=[*notes],
             folds=folds.kind.value,
-            n_folds_asked=len(folds.splits) if n_folds < len(folds.splits) else None,
+            n_folds_requested=len(folds.splits) if n_folds < len(folds.splits) else None,
             simpler=simplest_within_one_error(
                 ranked, sign, {family.name: family.complexity for family in self.families}
             ),

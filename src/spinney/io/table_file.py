@@ -55,7 +55,7 @@ class TableFile:
     renamed: dict[str, str] = field(default_factory=dict)
     _location: Callable[[int], str] | None = field(default=None, repr=False, compare=False)
 
-    def place_of(self, row: int) -> str:
+    def location_of(self, row: int) -> str:
         """Return the line (of a text file) or the number of a row, counted from 0."""
         return f"row {row + 1:,}" if self._location is None else self._location(row)
 

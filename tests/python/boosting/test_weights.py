@@ -195,8 +195,8 @@ def state_of(model, X):
     state = model.fitted_model().store.core.state()
     row_counts = ("sizes", "leaf_rows", "leaf_weight", "leaf_weight_exact")
     trees = {name: array.tobytes() for name, array in state.items() if name not in row_counts}
-    told = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
-    return trees, model.fitted_model().baseline.tobytes(), told.tobytes()
+    predicted = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+    return trees, model.fitted_model().baseline.tobytes(), predicted.tobytes()
 
 
 @settings(max_examples=120, deadline=None)

@@ -596,7 +596,7 @@ def test_scaled_linear_models_accept_mixed_tables():
         {
             "size": rng.normal(50, 10, 300),
             "kind": pd.Categorical(rng.choice(["a", "b", "c"], 300)),
-            "gaps": np.where(rng.random(300) < 0.2, np.nan, rng.normal(size=300)),
+            "incomplete": np.where(rng.random(300) < 0.2, np.nan, rng.normal(size=300)),
         }
     )
     y = 0.1 * frame["size"] + 2.0 * (frame["kind"] == "b") + 0.1 * rng.normal(size=300)

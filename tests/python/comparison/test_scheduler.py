@@ -175,7 +175,7 @@ def test_short_time_limit_gives_fewer_folds(
     use_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 0.2})
     result = spinney.compare(X, Y, cv=10, time_limit=0.9)
     assert result.n_folds == 4
-    assert result.n_folds_asked == 10
+    assert result.n_folds_requested == 10
     assert result.ended_by is EndedBy.TIME_LIMIT
     for r in result.results:
         assert r.estimate is not None
@@ -221,7 +221,7 @@ def test_affordable_rows_decrease_with_columns_and_outputs() -> None:
 
 def test_max_rows_and_max_folds_limit_the_run() -> None:
     result = spinney.compare(X, Y, cv=6, models=["decision_tree"], max_rows=60, max_folds=2)
-    assert (result.n_rows, result.n_folds, result.n_folds_asked) == (60, 2, 6)
+    assert (result.n_rows, result.n_folds, result.n_folds_requested) == (60, 2, 6)
     invalid_arguments: list[dict[str, Any]] = [{"max_rows": 0}, {"max_folds": 0}, {"time_limit": 0}]
     invalid_arguments += [
         {"max_rows": 1},

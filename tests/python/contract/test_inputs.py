@@ -1,4 +1,4 @@
-"""Arrays as input: missing and infinite values, shapes, layouts in memory, types of numbers."""
+"""Arrays as input: missing and infinite values, shapes, memory layouts, numeric dtypes."""
 
 from __future__ import annotations
 

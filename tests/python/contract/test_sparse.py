@@ -23,7 +23,7 @@ from support.registry import Entry
 
 
 def thin(X: Any) -> Any:
-    """Return a copy of which about half the cells are zero."""
+    """Return a copy in which about half of the cells are zero."""
     return np.where(np.abs(X) < 0.7, 0.0, X)
 
 

@@ -33,7 +33,7 @@ def test_inconsistent_partitions_raise():
     frame = mixed_frame(60)
     for wrong, message in (
         (frame.rename(columns={"k": "q"}), "expected the columns"),
-        (frame.assign(town=1.5), "numbers in all"),
+        (frame.assign(town=1.5), "column .town.* in all partitions"),
     ):
         lazy = dd.from_delayed(
             [delayed_frame(frame), delayed_frame(wrong)], meta=frame.iloc[:0], verify_meta=False

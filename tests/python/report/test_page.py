@@ -168,7 +168,7 @@ def test_missing_evidence_has_no_section() -> None:
 
 def test_folds_are_described_as_in_the_table() -> None:
     comparison, evidence = make_classification(3, 2)
-    in_groups = replace(comparison, folds="folds of whole groups", n_folds_asked=12)
+    in_groups = replace(comparison, folds="folds of whole groups", n_folds_requested=12)
     page = " ".join(render_page(in_groups, evidence).split())
     assert f"· {comparison.n_folds} of 12 folds of whole groups</p>" in page
 
