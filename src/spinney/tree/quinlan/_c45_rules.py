@@ -284,8 +284,8 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
 
     @classmethod
     def _upgraded_state(cls, state: dict[str, Any]) -> dict[str, Any]:
-        if "_answers" in state:
-            state["_predicted_labels"] = state.pop("_answers")
+        if "_answers" in state:  # language: allow
+            state["_predicted_labels"] = state.pop("_answers")  # language: allow
         return state
 
     def _read(self, X: Any) -> Table:

@@ -137,8 +137,8 @@ class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
     @classmethod
     def _upgraded_state(cls, state: dict[str, Any]) -> dict[str, Any]:
-        if "_places" in state:
-            state["_pivot_indices"] = state.pop("_places")
+        if "_places" in state:  # language: allow
+            state["_pivot_indices"] = state.pop("_places")  # language: allow
         return state
 
     def _seeds(self, n_trees: int) -> Any:
