@@ -18,7 +18,7 @@ from spinney.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from support.workers import assert_same, cut, fit_alone, fit_together
+from support.workers import assert_same, assign_rows, fit_on_one_worker, fit_on_workers
 
 REGRESSION = [
     "squared_error",
@@ -293,14 +293,14 @@ def test_workers_with_weights_equal_one_process(
             **task_settings,
         )
 
-    alone = fit_alone(create(), X, y, weights.astype(float))
-    blocks = cut(n_rows, n_workers, rng)
-    for model in fit_together(create, blocks, X, y, weights.astype(float)):
-        assert_same(alone, model)
+    one_process = fit_on_one_worker(create(), X, y, weights.astype(float))
+    blocks = assign_rows(n_rows, n_workers, rng)
+    for model in fit_on_workers(create, blocks, X, y, weights.astype(float)):
+        assert_same(one_process, model)
     if integers:
         repeats = np.repeat(np.arange(n_rows), weights)
-        repeated = fit_alone(create(), take(X, repeats), y[repeats])
-        assert state_of(repeated, X) == state_of(alone, X)
+        repeated = fit_on_one_worker(create(), take(X, repeats), y[repeats])
+        assert state_of(repeated, X) == state_of(one_process, X)
 
 
 @settings(max_examples=40, deadline=None)

@@ -171,7 +171,9 @@ def test_settings_reach_the_model(run: Run, shop: Path) -> None:
         (["--model", "plug_in"], "--drop COL"),
     ],
 )
-def test_fit_errors(arguments: list[str], message: str, run: Run, shop: Path) -> None:
+def test_invalid_arguments_of_fit_are_errors(
+    arguments: list[str], message: str, run: Run, shop: Path
+) -> None:
     target = [] if "--target" in arguments else ["--target", "bought"]
     ended = run("fit", shop, *target, "-o", shop.parent / "m", *arguments)
     assert ended.code == 2
@@ -205,7 +207,7 @@ def test_tables_that_cannot_be_fitted(text: str, message: str, run: Run, tmp_pat
     assert os.listdir(tmp_path) == ["t.csv"]
 
 
-def test_the_output_file(run: Run, shop: Path) -> None:
+def test_output_file(run: Run, shop: Path) -> None:
     common = ("fit", shop, "--target", "bought", "--model", "baseline", "-o")
     assert "is a folder" in run(*common, shop.parent).err
     assert "does not exist" in run(*common, shop.parent / "nowhere" / "m").err
@@ -261,7 +263,7 @@ def test_show(run: Run, tree: Path, shop: Path) -> None:
     assert "|---" not in run("show", tree, "--brief").out
 
 
-def test_a_folder_is_not_a_model(run: Run, shop: Path) -> None:
+def test_folder_instead_of_a_model_raises(run: Run, shop: Path) -> None:
     for command in (("show", shop.parent), ("predict", shop.parent, shop)):
         ended = run(*command)
         assert (ended.code, "is a folder; name a model file in it" in ended.err) == (2, True)

@@ -45,7 +45,7 @@ def test_one_row(entry: Entry) -> None:
 
 
 @entries_without("one_row")
-def test_one_row_is_refused(entry: Entry) -> None:
+def test_one_row_raises(entry: Entry) -> None:
     X, y = one_row(entry)
     with pytest.raises(ValueError, match=r"(?i)sample|row|class|fold|split|neighbor|vector"):
         outputs(fit(entry.create(), X, y), X)
@@ -62,7 +62,7 @@ def test_one_class(entry: Entry) -> None:
 
 
 @entries_without("one_class")
-def test_one_class_is_refused(entry: Entry) -> None:
+def test_one_class_raises(entry: Entry) -> None:
     X, _ = make_table(entry)
     with pytest.raises(ValueError, match="class"):
         fit(entry.create(), X, np.full(len(X), "only"))

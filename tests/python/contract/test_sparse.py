@@ -52,7 +52,7 @@ def test_sparse_input_is_not_changed(entry: Entry) -> None:
 
 
 @entries_without("sparse")
-def test_sparse_is_refused(entry: Entry) -> None:
+def test_sparse_rows_raise(entry: Entry) -> None:
     X, y = make_table(entry)
     with pytest.raises(TypeError, match=r"(?i)sparse"):
         fit(entry.create(), sp.csr_array(X), y)

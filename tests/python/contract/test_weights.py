@@ -71,7 +71,7 @@ def of_unit_weights(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @entries_with("repeated_rows")
-def test_integer_weights_are_repeated_rows(entry: Entry) -> None:
+def test_integer_weights_equal_repeated_rows(entry: Entry) -> None:
     assert_close(*of_repeated_rows(entry))
 
 
@@ -122,7 +122,7 @@ def test_weights_may_be_lists_and_series(entry: Entry) -> None:
 
 @pytest.mark.parametrize("value", [-1.0, np.nan, np.inf])
 @entries_with("sample_weight")
-def test_bad_weights_are_refused(entry: Entry, value: float) -> None:
+def test_invalid_weights_raise(entry: Entry, value: float) -> None:
     X, y = make_table(entry)
     weights = np.ones(len(X))
     weights[3] = value
@@ -131,7 +131,7 @@ def test_bad_weights_are_refused(entry: Entry, value: float) -> None:
 
 
 @entries_with("sample_weight")
-def test_weights_of_wrong_shape_are_refused(entry: Entry) -> None:
+def test_weights_of_wrong_shape_raise(entry: Entry) -> None:
     X, y = make_table(entry)
     for weights in (np.ones(len(X) - 1), np.ones((len(X), 2))):
         with pytest.raises(ValueError, match=r"(?i)weight|inconsistent"):
@@ -139,14 +139,14 @@ def test_weights_of_wrong_shape_are_refused(entry: Entry) -> None:
 
 
 @entries_with("sample_weight")
-def test_weights_that_are_all_zero_are_refused(entry: Entry) -> None:
+def test_weights_that_are_all_zero_raise(entry: Entry) -> None:
     X, y = make_table(entry)
     with pytest.raises(ValueError, match=r"(?i)weight"):
         fit(entry.create(), X, y, np.zeros(len(X)))
 
 
 @entries_without("sample_weight")
-def test_unsupported_weights_are_refused(entry: Entry) -> None:
+def test_unsupported_weights_raise(entry: Entry) -> None:
     X, y = make_table(entry)
     with pytest.raises((TypeError, ValueError), match=r"sample_weight|metadata routing"):
         fit(entry.create(), X, y, np.ones(len(X)))

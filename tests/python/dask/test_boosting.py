@@ -54,8 +54,8 @@ def test_boosters_equal_local_boosters_bitwise(kind, params):
     ours = getattr(sd, name)(**params).fit(blocks(X), blocks(target), blocks(WEIGHTS))
     assert_same(local, ours.to_local())
     assert len(ours.workers_) == 3
-    assert sum(one["rows"] for one in ours.workers_) == 900
-    assert all(one["bytes_sent"] > 0 for one in ours.workers_)
+    assert sum(worker["rows"] for worker in ours.workers_) == 900
+    assert all(worker["bytes_sent"] > 0 for worker in ours.workers_)
     np.testing.assert_array_equal(ours.predict(blocks(X)).compute(), local.predict(X))
 
 

@@ -92,9 +92,11 @@ def test_checkpoint_of_other_rows_raises(tmp_path):
         model = sd.GradientBoostingRegressor(**{**ROUNDS_10, **params})
         with pytest.raises(ValueError, match=message):
             model.fit(rows, target, checkpoint=checkpoint)
-    more = {**ROUNDS_10, "n_estimators": 14}
-    longer = sd.GradientBoostingRegressor(**more).fit(names, Y, checkpoint=checkpoint)
-    assert_same(ensemble.GradientBoostingRegressor(n_folds=1, **more).fit(names, Y), longer)
+    longer_params = {**ROUNDS_10, "n_estimators": 14}
+    longer = sd.GradientBoostingRegressor(**longer_params).fit(names, Y, checkpoint=checkpoint)
+    assert_same(
+        ensemble.GradientBoostingRegressor(n_folds=1, **longer_params).fit(names, Y), longer
+    )
     with pytest.raises(ValueError, match="writable folder"):
         sd.GradientBoostingRegressor(**ROUNDS_10).fit(X, Y, checkpoint=tmp_path / "no" / "m")
 

@@ -82,8 +82,8 @@ def test_workers_report_their_rounds_to_the_dashboard(cluster):
         n_estimators=30, early_stopping=False, callbacks=lambda *_: seen.append(cluster.run(rounds))
     ).fit(blocks(X), Y)
     first = seen[0].values()
-    assert all(one is None or one >= 10 for one in first)
-    assert any(one is not None for one in first)
+    assert all(n_rounds is None or n_rounds >= 10 for n_rounds in first)
+    assert any(n_rounds is not None for n_rounds in first)
     assert set(cluster.run(rounds).values()) == {None}
 
 
@@ -213,8 +213,10 @@ def test_rows_in_files_need_less_memory_than_their_size(tmp_path):
         frame = pd.DataFrame(rng.normal(size=(n, d)), columns=[f"c{k}" for k in range(d)])
         frame.assign(y=frame["c0"] * frame["c1"]).to_parquet(tmp_path / f"{i:02}.parquet")
     with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as one,
-        distributed.Client(one, set_as_default=False) as client,
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=None
+        ) as one_worker,
+        distributed.Client(one_worker, set_as_default=False) as client,
         client.as_current(),
     ):
         model = sd.GradientBoostingRegressor(**{**ROUNDS_8, "early_stopping": False})

@@ -309,7 +309,7 @@ def test_noise_has_no_importance_with_class_weights():
     assert np.abs(z).max() < 3.3
 
 
-def test_on_training_rows_it_is_the_impurity_decrease():
+def test_importance_on_training_rows_is_the_impurity_decrease():
     X, y = signal()
     for tree, target in (
         (DecisionTreeRegressor(max_depth=4), y),
@@ -441,10 +441,10 @@ def test_drop_column_matches_refitting():
     X, y = signal(90)
     tree, folds = DecisionTreeRegressor(max_depth=3, random_state=0), KFold(3)
     result = drop_column_importance(tree, X, y, columns=[0, [1, 2]], cv=folds, n_jobs=2)
-    whole = cross_val_score(tree, X, y, cv=folds)
+    with_all = cross_val_score(tree, X, y, cv=folds)
     for index, columns in enumerate(([0], [1, 2])):
         without = cross_val_score(tree, np.delete(X, columns, axis=1), y, cv=folds)
-        np.testing.assert_allclose(result.each[index], whole - without)
+        np.testing.assert_allclose(result.each[index], with_all - without)
     expected = np.sqrt(result.each.var(axis=1, ddof=1) * (1 / 3 + 1 / 2))
     np.testing.assert_allclose(result.error, expected)
     frame = pl.DataFrame(X, schema=list("abcd"))

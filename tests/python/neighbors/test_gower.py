@@ -30,8 +30,8 @@ def gower(a, b, ranges, weights):
 def ranges_of(rows, is_number):
     out = []
     for j, number in enumerate(is_number):
-        there = [row[j] for row in rows if row[j] is not None]
-        out.append((max(there) - min(there) if there else 0) if number else None)
+        present = [row[j] for row in rows if row[j] is not None]
+        out.append((max(present) - min(present) if present else 0) if number else None)
     return out
 
 
@@ -128,8 +128,8 @@ def test_gower_parameters():
     only_age = {"weights": [1.0, 0.0]}
     model = KNeighborsClassifier(3, metric="gower", metric_params=only_age).fit(numbers, y)
     distances, _ = model.kneighbors(numbers[:5])
-    there = numbers[:, 0][~np.isnan(numbers[:, 0])]
-    expected = np.abs(numbers[:5, :1] - numbers[:, 0]) / (there.max() - there.min())
+    present = numbers[:, 0][~np.isnan(numbers[:, 0])]
+    expected = np.abs(numbers[:5, :1] - numbers[:, 0]) / (present.max() - present.min())
     expected[np.isnan(expected)] = 1.0
     np.testing.assert_allclose(distances, np.sort(expected, axis=1)[:, :3], atol=1e-12)
     codes = NearestNeighbors(

@@ -86,7 +86,7 @@ def test_number_of_threads_of_one_query(make):
 
 @pytest.mark.parametrize("algorithm", ["kd_tree", "ball_tree", "brute"])
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_the_core_gets_the_threads_of_the_estimator(algorithm, n_jobs):
+def test_core_uses_the_threads_of_the_estimator(algorithm, n_jobs):
     X = np.random.default_rng(10).normal(size=(50, 3))
     search = NearestNeighbors(algorithm=algorithm, n_jobs=n_jobs).fit(X)
     used = []

@@ -140,17 +140,17 @@ def test_sparse_and_dense_searches_agree(monkeypatch):
     points *= 0.8
     values, _, _ = reference(X, y, points, model)
     np.testing.assert_allclose(model.predict(points), values, rtol=1e-8)
-    whole = model.predict(X)
+    expected = model.predict(X)
     monkeypatch.setattr(neighborhoods, "_BLOCK_SIZE", 100)
-    np.testing.assert_array_equal(model.predict(X), whole)
+    np.testing.assert_array_equal(model.predict(X), expected)
 
 
 def test_blocks_do_not_change_the_result(monkeypatch):
     X, y, points = wavy(200, 2)
     models = [LocalRegression(n_neighbors=20), LocalRegression(bandwidth=5.0, kernel="gaussian")]
-    whole = [model.fit(X, y).predict(points) for model in models]
+    expected = [model.fit(X, y).predict(points) for model in models]
     monkeypatch.setattr(neighborhoods, "_BLOCK_SIZE", 50)
-    for model, before in zip(models, whole, strict=True):
+    for model, before in zip(models, expected, strict=True):
         np.testing.assert_array_equal(model.predict(points), before)
 
 
@@ -209,20 +209,20 @@ def test_constant_targets(degree):
 
 @pytest.mark.parametrize("degree", [0, 1, 2])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_smoother(degree, weighted):
+def test_errors_and_degrees_of_freedom_follow_the_smoother_matrix(degree, weighted):
     X, y, points = wavy(70, 2)
     rng = np.random.default_rng(1)
     w = rng.uniform(0.5, 2, 70) if weighted else np.ones(70)
     model = LocalRegression(degree, n_neighbors=25, alpha=0.01).fit(X, y, w)
     fitted, _, smoother = reference(X, y, X, model, w)
-    _, _, there = reference(X, y, points, model, w)
+    _, _, at_points = reference(X, y, points, model, w)
     dof = np.trace(smoother)
     sigma = np.sqrt(w @ (y - fitted) ** 2 / (w.sum() - dof))
     assert model.effective_dof_ == pytest.approx(dof)
     assert model.sigma_ == pytest.approx(sigma)
     values, errors = model.predict(points, return_std=True)
     np.testing.assert_array_equal(values, model.predict(points))
-    np.testing.assert_allclose(errors, sigma * np.sqrt((there**2 / w).sum(axis=1)), rtol=1e-6)
+    np.testing.assert_allclose(errors, sigma * np.sqrt((at_points**2 / w).sum(axis=1)), rtol=1e-6)
 
 
 def test_standard_errors_cover():
@@ -354,22 +354,26 @@ def test_points_whose_neighbours_are_all_outliers():
     ],
     ids=str,
 )
-def test_weights_are_repeated_rows(kind, parameters):
+def test_weights_equal_repeated_rows(kind, parameters):
     if kind is LocalClassifier and "robust" in parameters:
         pytest.skip("no such parameter")
     X, y, points = wavy(60, 2)
     y = np.round(y).astype(int) if kind is LocalClassifier else y
     weights = np.random.default_rng(3).integers(0, 4, 60)
-    one = kind(**parameters).fit(X, y, weights)
-    many = kind(**parameters).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    weighted = kind(**parameters).fit(X, y, weights)
+    repeated = kind(**parameters).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     if kind is LocalClassifier:
-        np.testing.assert_allclose(one.predict_proba(points), many.predict_proba(points), atol=1e-7)
+        np.testing.assert_allclose(
+            weighted.predict_proba(points), repeated.predict_proba(points), atol=1e-7
+        )
         return
-    np.testing.assert_allclose(one.predict(points), many.predict(points), atol=1e-7)
-    assert one.sigma_ == pytest.approx(many.sigma_)
-    assert one.effective_dof_ == pytest.approx(many.effective_dof_)
+    np.testing.assert_allclose(weighted.predict(points), repeated.predict(points), atol=1e-7)
+    assert weighted.sigma_ == pytest.approx(repeated.sigma_)
+    assert weighted.effective_dof_ == pytest.approx(repeated.effective_dof_)
     for a, b in zip(
-        one.predict(points, return_std=True), many.predict(points, return_std=True), strict=True
+        weighted.predict(points, return_std=True),
+        repeated.predict(points, return_std=True),
+        strict=True,
     ):
         np.testing.assert_allclose(a, b, atol=1e-7)
 
@@ -387,7 +391,7 @@ def test_fractions_of_weights():
     np.testing.assert_allclose(scaled.predict(points), model.predict(points), rtol=1e-7)
 
 
-def test_without_weights():
+def test_fit_without_positive_weights_raises():
     with pytest.raises(ValueError, match="weight"):
         LocalRegression().fit([[0.0], [1.0]], [0.0, 1.0], [0.0, 0.0])
 
@@ -433,7 +437,7 @@ def test_features_of_different_units():
 
 @pytest.mark.parametrize("degree", [0, 1, 2])
 @pytest.mark.parametrize("width", [{"n_neighbors": 5}, {"bandwidth": 1.0}], ids=str)
-def test_equal_rows(degree, width):
+def test_identical_rows_predict_their_mean(degree, width):
     model = LocalRegression(degree, **width).fit([[1.0, 2.0]] * 4, [1.0, 2.0, 3.0, 6.0])
     np.testing.assert_allclose(model.predict([[1.0, 2.0], [1.5, 2.0], [9.0, 2.0]])[:2], 3.0)
     if degree:
@@ -441,7 +445,7 @@ def test_equal_rows(degree, width):
 
 
 @pytest.mark.parametrize("degree", [1, 2])
-def test_rows_in_a_line(degree):
+def test_rows_on_a_line(degree):
     # The slope across the line is zero, because the rows do not determine it.
     t = np.linspace(-1, 1, 60)
     X = np.column_stack([t, t])
@@ -498,7 +502,7 @@ def test_more_features_than_rows():
     assert np.isfinite(LocalRegression(alpha=1.0).fit(X, y).sigma_)
 
 
-def test_outside():
+def test_predictions_outside_of_all_windows():
     X = np.array([[0.0], [1.0], [2.0]])
     y = np.array([1.0, 5.0, 9.0])
     model = LocalRegression(bandwidth=0.5).fit(X, y)
@@ -533,7 +537,7 @@ def test_one_row():
 
 
 @pytest.mark.parametrize("width", [{"n_neighbors": 2}, {"bandwidth": 1.0}], ids=str)
-def test_distances_that_overflow(width):
+def test_overflowing_distances_raise(width):
     X = np.array([[-1.0], [0.0], [1.5]])
     for scale in (1e150, 1e200, 1e308):
         model = LocalRegression(0, **width).fit(X * scale, [0.0, 1.0, 2.0])
@@ -554,7 +558,7 @@ def test_far_outliers_do_not_change_other_neighbourhoods():
 # ---------------------------------------------------------------------------------- classes
 
 
-def test_shares():
+def test_probabilities_are_kernel_weighted_shares():
     X, y = make_moons(100, noise=0.3, random_state=0)
     points = X + 0.1
     model = LocalClassifier(0, kernel="gaussian", bandwidth=0.4).fit(X, y)
@@ -566,7 +570,7 @@ def test_shares():
 
 
 @pytest.mark.parametrize("degree", [1, 2])
-def test_indicators(degree):
+def test_probabilities_equal_regressions_of_class_indicators(degree):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (150, 2))
     y = np.array(["red", "green", "blue"])[(X.sum(axis=1) > 0) + (X[:, 0] > 0.3) * 1]
@@ -684,25 +688,30 @@ def test_predictions_are_finite_and_equivariant(table, width, kernel, degree, ri
     tolerance = {"rtol": 1e-6, "atol": 1e-6}
     again = clone(model).fit(X[order], y[order]).predict(points)
     # At isolated points, the prediction depends on the order of tied rows.
-    alone = model._fit_locally(points).is_isolated
-    np.testing.assert_allclose(again[~alone], values[~alone], **tolerance)
+    is_isolated = model._fit_locally(points).is_isolated
+    np.testing.assert_allclose(again[~is_isolated], values[~is_isolated], **tolerance)
     shifted = clone(model).fit(X + 8, y).predict(points + 8)
-    np.testing.assert_allclose(shifted[~alone], values[~alone], **tolerance)
+    np.testing.assert_allclose(shifted[~is_isolated], values[~is_isolated], **tolerance)
     other = clone(model).fit(X, 3 * y - 2).predict(points)
     np.testing.assert_allclose(other, 3 * values - 2, **tolerance)
 
 
 @settings(deadline=None, max_examples=150)
 @given(tables(), widths, st.integers(0, 2), st.data())
-def test_weights_are_repeated_rows_in_any_table(table, width, degree, data):
+def test_weights_equal_repeated_rows_in_any_table(table, width, degree, data):
     X, y, points = table
     weights = data.draw(st.lists(st.integers(0, 3), min_size=len(X), max_size=len(X)))
     weights[0] = 1
-    one = LocalRegression(degree, **width).fit(X, y, weights)
-    many = LocalRegression(degree, **width).fit(np.repeat(X, weights, axis=0), y.repeat(weights))
-    alone = one._fit_locally(points).is_isolated
+    weighted = LocalRegression(degree, **width).fit(X, y, weights)
+    repeated = LocalRegression(degree, **width).fit(
+        np.repeat(X, weights, axis=0), y.repeat(weights)
+    )
+    is_isolated = weighted._fit_locally(points).is_isolated
     np.testing.assert_allclose(
-        one.predict(points)[~alone], many.predict(points)[~alone], rtol=1e-6, atol=1e-6
+        weighted.predict(points)[~is_isolated],
+        repeated.predict(points)[~is_isolated],
+        rtol=1e-6,
+        atol=1e-6,
     )
 
 
@@ -746,7 +755,7 @@ def test_probabilities_are_positive_and_sum_to_one(table, width, degree, link):
     ],
     ids=str,
 )
-def test_bad_parameters(parameters):
+def test_invalid_parameters_raise(parameters):
     (name,) = parameters
     with pytest.raises(ValueError, match=f"{name}: expected"):
         LocalRegression(**parameters).fit([[0.0], [1.0]], [0.0, 1.0])
@@ -755,19 +764,19 @@ def test_bad_parameters(parameters):
             LocalClassifier(**parameters).fit([[0.0], [1.0]], [0, 1])
 
 
-def test_bad_link():
+def test_invalid_link_raises():
     with pytest.raises(ValueError, match="link: expected"):
         LocalClassifier(link="probit").fit([[0.0], [1.0]], [0, 1])
 
 
-def test_bad_functions():
+def test_invalid_functions_raise():
     X, y, points = wavy(30, 1)
     for kernel in (lambda u: u - 1, lambda u: u[:-1], lambda u: u * np.nan):
         with pytest.raises(ValueError, match="kernel: expected a function"):
             LocalRegression(kernel=kernel).fit(X, y).predict(points)
 
 
-def test_bad_input():
+def test_invalid_input_raises():
     with pytest.raises(ValueError, match="NaN"):
         LocalRegression().fit([[np.nan], [1.0]], [0.0, 1.0])
     with pytest.raises(ValueError, match="NaN"):

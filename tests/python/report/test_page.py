@@ -235,7 +235,7 @@ def test_failed_and_skipped_models_have_reasons() -> None:
     assert "No model could be measured" in Reader(PAGES["failed"]).text
 
 
-def test_no_results_at_all() -> None:
+def test_page_without_any_result() -> None:
     comparison, evidence = make_classification(3, 2)
     text = Reader(render_page(replace(comparison, results=[]), evidence)).text
     assert "No model could be measured" in text
@@ -328,7 +328,7 @@ def test_failure_leaves_the_old_page(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_missing_folder_is_an_error(tmp_path: Path) -> None:
+def test_missing_folder_raises(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "report.html"
     with pytest.raises(FileNotFoundError, match=f"cannot write to {re.escape(str(path))}"):
         write_page(*make_regression(2), path)

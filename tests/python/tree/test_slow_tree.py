@@ -224,7 +224,7 @@ def test_best_subset_is_a_cut_in_the_order_of_means(criterion):
         assert best_cut == pytest.approx(slow_tree.best_gain(columns, y, w, criterion), abs=1e-12)
 
 
-def test_with_limits_the_best_subset_need_not_be_a_cut():
+def test_best_subset_with_limits_need_not_be_a_cut():
     """With three rows per child no cut is allowed, but the two ends together are."""
     X = column(0, 0, 1, 1, 1, 2, 2)
     y = np.array([0.0, 0, 5, 5, 5, 9, 9])
