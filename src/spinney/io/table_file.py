@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from spinney.data.notes import Note, NoteKind
 from spinney.io._binary import read_batches, read_binary, read_schema
 from spinney.io._delimited import DelimitedFile, open_delimited
-from spinney.io._form import NUMBER, TextForm, dated
 from spinney.io._source import Source, find_sources
+from spinney.io._text_form import NUMBER, TextForm, dated
 from spinney.io._typed_text import read_typed, settle_types, typed_batches
 
 __all__ = ["TableFile", "read_pieces", "read_table", "unknown_column"]

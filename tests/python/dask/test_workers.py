@@ -48,7 +48,7 @@ def test_progress_bar_is_released_after_the_fit(monkeypatch):
         def __del__(self):
             ended.append(True)
 
-    monkeypatch.setattr("spinney.runtime.progress._Bar", Bar)
+    monkeypatch.setattr("spinney.runtime.progress._FitBar", Bar)
     gc.collect()
     gc.disable()
     try:

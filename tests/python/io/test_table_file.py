@@ -29,8 +29,8 @@ from hypothesis import strategies as st
 from spinney.io import ColumnKinds, decide_kinds, read_pieces, read_table
 from spinney.io._delimited import open_delimited
 from spinney.io._dialect import DELIMITERS, MISSING
-from spinney.io._form import TextForm, infer_form, join
 from spinney.io._source import find_sources
+from spinney.io._text_form import TextForm, infer_form, join
 
 SHOP = pa.table(
     {

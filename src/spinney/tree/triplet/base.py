@@ -24,7 +24,7 @@ from spinney.data.sample_weights import check_weights
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree.base import encode_classes
-from spinney.tree.triplet.queries import METRICS, Rows, read_rows
+from spinney.tree.triplet.queries import METRICS, ComparableRows, read_comparable_rows
 from spinney.tree.triplet.tree import (
     Closer,
     ComparisonTree,
@@ -67,7 +67,7 @@ class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
     _nodes: ComparisonTree
     _starts: Indices
-    _pivots: Rows
+    _pivots: ComparableRows
     _pivot_indices: Indices
 
     _parameter_constraints: dict[str, Any] = {
@@ -114,7 +114,7 @@ class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
-        training = read_rows(self, X)
+        training = read_comparable_rows(self, X)
         targets = self._read_targets(y)
         check_consistent_length(np.empty((training.n_rows, 0)), targets.codes)
         weights = check_weights(sample_weight, training.n_rows)
