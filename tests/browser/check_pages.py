@@ -101,7 +101,7 @@ def run_browser(browser: str, arguments: list[str]) -> subprocess.CompletedProce
 
 @dataclass(frozen=True)
 class Look:
-    """A page with the width and theme to render it in."""
+    """A page, and the width and theme for rendering it."""
 
     name: str
     page: str

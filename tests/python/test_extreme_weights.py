@@ -52,7 +52,7 @@ THREE = np.digitize(Y, [-0.5, 0.5])
 W = RNG.uniform(0.5, 1.9, N)
 POWERS = [1023, 1000, 300, -300, -1000]
 
-# Models that depend only on the proportions of weights.
+# Models that depend only on the ratios of weights.
 RELATIVE = {
     "tree": DecisionTreeClassifier(),
     "tree, entropy": DecisionTreeClassifier(criterion="entropy", ccp_alpha=0.01),

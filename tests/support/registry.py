@@ -80,7 +80,7 @@ class Entry:
     arguments : dict
         Constructor arguments that make it small and fast.
     limits : dict of str
-        The reason for each of `CAPABILITIES` that it lacks.
+        The reason for each missing one of `CAPABILITIES`.
     failed_checks : dict of str
         The reason for each of scikit-learn's checks that it fails.
     variant : str

@@ -125,7 +125,7 @@ def test_margins_by_hand():
 
 
 def plain_loop(X, y, depth, n_rounds, learning_rate, algorithm):
-    """AdaBoost of the papers, with one tree at a time."""
+    """Reference implementation of AdaBoost as in the papers, one tree at a time."""
     classes, codes = np.unique(y, return_inverse=True)
     n, K = len(y), len(classes)
     weights, trees, alphas = np.full(n, 1 / n), [], []

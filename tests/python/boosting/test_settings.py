@@ -163,7 +163,7 @@ def test_model_is_the_average_of_its_boosters(growth, monkeypatch):
 
 
 class FixedSeed(np.random.RandomState):
-    """Random state that returns one fixed seed."""
+    """Random state that always returns the same seed."""
 
     def __init__(self, seed):
         super().__init__(0)

@@ -126,7 +126,7 @@ def test_scale_of_equal_weights_does_not_matter(seed, n_rows, scale, max_bins):
 def test_edges_are_weighted_quantiles(seed, n_rows, max_bins):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=n_rows)
-    weights = 2 * rng.random(n_rows) * (1 + np.sign(values)) + 0.01  # heavy on one side
+    weights = 2 * rng.random(n_rows) * (1 + np.sign(values)) + 0.01  # most weight is on one side
     edges = weighted_edges(values, weights, max_bins)
     assert len(edges) == max_bins - 1
     mass = np.bincount(np.searchsorted(edges, values), weights, minlength=max_bins)
@@ -250,7 +250,7 @@ def test_integer_weights_equal_repeated_rows(
     estimator = GradientBoostingClassifier if task in CLASSIFICATION else GradientBoostingRegressor
     weights = rng.integers(0, heaviest + 1, n_rows)
     for row in np.unique(y if task in CLASSIFICATION else [0.0], return_index=True)[1]:
-        weights[row] = heaviest  # each class has a row
+        weights[row] = heaviest  # every class has at least one row
     repeats = np.repeat(np.arange(n_rows), weights)
     weighted = estimator(**settings_).fit(X, y, weights.astype(float))
     repeated = estimator(**settings_).fit(take(X, repeats), y[repeats])
@@ -370,7 +370,7 @@ def test_integer_weights_equal_repeated_rows_with_normal_columns(model, task, n_
 
 
 def test_integer_weights_equal_repeated_rows_in_several_blocks():
-    """More rows than a block of sums holds, and more than leaf refinement uses."""
+    """Use more rows than a block of sums has and than leaf refinement uses."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60_000, 3))
     y = X[:, 0] + np.sin(3 * X[:, 1]) + 0.1 * rng.normal(size=60_000)

@@ -76,7 +76,7 @@ def test_streams_that_the_shell_has_closed(shop: Path, tree: Path) -> None:
 
 
 def test_interruption_while_loading(tmp_path: Path) -> None:
-    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")  # shadows the real one
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")  # replaces the installed command
     ended = in_shell("spinney --version", tmp_path)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 

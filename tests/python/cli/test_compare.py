@@ -197,7 +197,7 @@ def test_errors_are_one_line(run: Run, shop: Path, tmp_path: Path) -> None:
 
 
 def test_module_and_exit_status(tmp_path: Path) -> None:
-    """``python -m spinney`` in a process of its own, without a traceback."""
+    """Run ``python -m spinney`` in a separate process; expect no traceback."""
     command = [sys.executable, "-m", "spinney", "compare", str(tmp_path / "none.csv")]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 2
@@ -286,7 +286,7 @@ def test_kinds_are_shown_and_overruled(run: Run, visits: Path) -> None:
 
 
 def test_groups_estimate_the_error_on_new_groups(run: Run, visits: Path) -> None:
-    """A tree identifies the patients of its training rows by their heights, but no others."""
+    """The height identifies a patient, so a tree recognizes patients of its training rows only."""
     options = ("--target", "ill", "--cv", 5, "--models", "decision_tree", "--json")
     by_chance = json.loads(run("compare", visits, *options, "--drop", "patient").out)
     in_groups = json.loads(run("compare", visits, *options, "--group", "patient").out)
@@ -465,7 +465,7 @@ def test_ambiguous_task_is_printed(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("stray", ["oops", "1,234", "$1000.50"])
 def test_stray_value_of_the_target_is_in_the_error(run: Run, tmp_path: Path, stray: str) -> None:
     rows = [f'{row},"{row}.25"' for row in range(80)]
-    rows[3] = "3,"  # dropped; line numbers are still those of the file
+    rows[3] = "3,"  # dropped; line numbers still refer to the file
     rows[40] = f'40,"{stray}"'
     path = tmp_path / "prices.csv"
     path.write_text("\n".join(["x,price", *rows]), encoding="utf-8")

@@ -214,7 +214,9 @@ def test_output_file(run: Run, shop: Path) -> None:
     ended = run("datasets", "play_tennis", "-o", shop.parent / "nowhere" / "t.csv")
     assert ended.err.startswith("spinney: cannot write to ")
     assert run(*common, shop.parent / "m").code == 0
-    assert run(*common, shop.parent / "m").code == 0  # overwritten, as Unix tools do
+    assert (
+        run(*common, shop.parent / "m").code == 0
+    )  # existing files are overwritten, as by Unix tools
     assert sorted(os.listdir(shop.parent)) == ["m", "shop.csv"]
     assert run(*common, shop.parent / "m", "-q") == (0, "", "")
 
@@ -272,7 +274,7 @@ def test_folder_instead_of_a_model_raises(run: Run, shop: Path) -> None:
 
 
 def test_own_facts_with_a_model(run: Run, tmp_path: Path) -> None:
-    """Any facts can be stored, even under the keys that `spinney fit` uses."""
+    """Any training facts can be stored, even under the keys that `spinney fit` uses."""
     model = DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"])
     facts = {"rows": 2, "scores": {"auc": 0.9}, "kinds": "numbers", "notes": "by hand", "model": 7}
     path, table = tmp_path / "model", tmp_path / "rows.csv"

@@ -40,7 +40,7 @@ def test_columns(run: Run, tree: Path, shop: Path) -> None:
 def test_blocks_do_not_change_predictions(run: Run, tree: Path, shop: Path) -> None:
     expected = run("predict", tree, shop, "--proba").out
     assert run("predict", tree, shop, "--proba", "--rows", 7).out == expected
-    # The order of the columns does not matter, nor do more of them.
+    # The order of columns and additional columns have no effect.
     SHOP[SHOP.columns[::-1]].assign(more=1).to_csv(shop, index=False)
     assert run("predict", tree, shop, "--proba", "--rows", 64).out == expected
 
@@ -206,7 +206,7 @@ def test_explanations_add_up(name: str, target: str, run: Run, shop: Path) -> No
     assert list(table.columns) == ["prediction", *names, "base", *amounts]
     total = table[["base", *amounts]].astype(float).sum(axis=1).to_numpy()
     proba = table[names].astype(float).to_numpy()
-    if "probability" in ended.err:  # of the second of two classes, or of the one predicted
+    if "probability" in ended.err:  # for the second of two classes, or for the predicted class
         chosen = proba[:, 1] if len(names) == 2 else proba.max(axis=1)
         np.testing.assert_allclose(total, chosen, atol=1e-9)
     elif len(names) == 2:
@@ -241,7 +241,7 @@ def test_explanations_of_regression(run: Run, shop: Path) -> None:
             )
         sampled = name in ("k_neighbors", "ada_boost")
         assert ("sampling" in ended.err) is sampled
-        alone = run("predict", out, one, "--explain", 99)  # no more than there are columns
+        alone = run("predict", out, one, "--explain", 99)  # at most the number of columns
         assert alone.code == (2 if sampled else 0)
         if sampled:
             assert "comparing rows; expected at least 2 rows" in alone.err
@@ -435,7 +435,7 @@ def _notes(text: str) -> list[str]:
 
 @pytest.fixture
 def numbers(run: Run, shop: Path) -> Path:
-    """A model of two numeric columns."""
+    """Fit a model to two numeric columns."""
     out = shop.parent / "numbers.spinney"
     few = ("--drop", "id", "--drop", "city", "--drop", "bought", "--model", "decision_tree")
     assert run("fit", shop, "--target", "spent", *few, "-o", out).code == 0

@@ -1,4 +1,4 @@
-"""Frames of every library, the names of their columns, and columns of categories."""
+"""Data frames of every library, their column names, and categorical columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accepted and refused inputs of estimators on Dask, with threads instead of a cluster."""
+"""Valid and invalid inputs of estimators on Dask, with threads instead of a cluster."""
 
 from __future__ import annotations
 

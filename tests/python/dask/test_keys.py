@@ -1,4 +1,4 @@
-"""Different tasks never have the same key on the scheduler."""
+"""Keys of tasks on the scheduler are unique."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("cluster")
 
 @pytest.mark.parametrize("weights", ["uniform", "distance", "tricube"])
 def test_neighbours_equal_those_of_one_index(weights):
-    tied = np.round(FULL)  # many rows are equally far
+    tied = np.round(FULL)  # many distances are tied
     local = neighbors.KNeighborsClassifier(7, weights=weights).fit(tied, CLASSES)
     ours = sd.KNeighborsClassifier(7, weights=weights).fit(blocks(tied), blocks(CLASSES))
     for found, true in zip(ours.kneighbors(blocks(tied)), local.kneighbors(tied), strict=True):

@@ -117,7 +117,7 @@ def test_workers_stop_if_a_callback_raises(cluster):
     with pytest.raises(Interrupt):
         model.fit(blocks(X), Y, out_of_core=True)
     assert_clean(cluster)
-    assert time.monotonic() - began < 60  # all rounds would take hours
+    assert time.monotonic() - began < 60  # without the interruption, the fit would take hours
 
 
 def test_workers_clean_up_after_errors_in_the_rows(cluster):
@@ -203,7 +203,7 @@ def test_join_partitions():
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_rows_in_files_need_less_memory_than_their_size(tmp_path):
-    def peak_memory():  # nested, so that workers need not import this file
+    def peak_memory():  # nested, so pickled by value: workers cannot import this file
         with open("/proc/self/status") as file:
             return 1024 * int(next(line for line in file if line.startswith("VmHWM")).split()[1])
 

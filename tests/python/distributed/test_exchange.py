@@ -142,7 +142,7 @@ def test_workers_fit_the_ranker_of_one_process(loss):
     X = rng.normal(size=(sizes.sum(), 5))
     y = np.clip(np.round(X[:, 0] + rng.normal(size=len(X)) * 0.5 + 1), 0, 3)
     ends = np.r_[0, np.cumsum(sizes)]
-    bounds = [0, 20, 20, 60]  # of groups; the second worker has none
+    bounds = [0, 20, 20, 60]  # of the groups; the second worker has no rows
     blocks = [np.arange(ends[a], ends[b]) for a, b in pairwise(bounds)]
     groups = [sizes[a:b] for a, b in pairwise(bounds)]
     common = {"loss": loss, "n_estimators": 5, "min_samples_leaf": 5}
@@ -237,7 +237,7 @@ def test_automatic_settings_of_rankers_equal_those_of_one_process(n_folds):
     y = np.clip(np.round(X[:, 0] + rng.normal(size=len(X)) * 0.5 + 1), 0, 3)
     names = rng.permutation(50).repeat(sizes)  # consecutive rows, in any order
     ends = np.r_[0, np.cumsum(sizes)]
-    bounds = [0, 20, 20, 50]  # of groups; the second worker has none
+    bounds = [0, 20, 20, 50]  # of the groups; the second worker has no rows
     blocks = [np.arange(ends[a], ends[b]) for a, b in pairwise(bounds)]
     common = {"n_folds": n_folds, **QUICK}
     one_process = fit_on_one_worker(GradientBoostingRanker(**common), X, y, group=names)
@@ -250,7 +250,7 @@ def test_automatic_settings_of_rankers_equal_those_of_one_process(n_folds):
 
 @pytest.mark.parametrize("n_rounds_kept", [1, 12, 30, 40, 63])
 def test_fit_with_folds_continues_from_a_tree(n_rounds_kept):
-    """Continue inside a fold, with the first or the second kind of trees."""
+    """Continue a fit inside a fold, with the first or the second kind of trees."""
     X, y, _ = make_rows(300)
     common = {"n_folds": 3, "n_iter_no_change": 4, "learning_rate": 0.4, "n_estimators": 11}
     common |= {"early_stopping": True, "subsample": 0.7}
@@ -445,7 +445,7 @@ def test_bins_from_a_sample_hardly_increase_the_loss(monkeypatch):
             f"{name}: {losses[0]:.5f} exact, {losses[1]:.5f} sampled, {100 * increases[-1]:+.3f} %"
         )
     assert max(increases) < 0.002
-    # The bins and models are different.
+    # Bins and models differ for these rows.
     assert np.count_nonzero(increases) >= 6
 
 

@@ -254,7 +254,7 @@ def test_intervals_use_normal_quantiles():
 
 
 def noise_table(random, n):
-    """Return one informative column, and noise with different numbers of values."""
+    """Return an informative column, and noise columns with different numbers of values."""
     return pd.DataFrame(
         {
             "informative": random.integers(0, 2, n),
@@ -285,7 +285,7 @@ def test_noise_has_no_importance_for_any_number_of_values(classes):
     means = np.array(means)
     error = means.std(axis=0, ddof=1) / np.sqrt(len(means))
     z = means.mean(axis=0) / error
-    assert np.abs(z[1:]).max() < 3.3  # five columns: fails for one seed in two hundred
+    assert np.abs(z[1:]).max() < 3.3  # five columns: the check fails for one seed in 200
     # The forest's own importances of noise grow with the number of values.
     mean_own = np.mean(own_importances, axis=0)
     assert mean_own[1] < mean_own[2] < mean_own[3]

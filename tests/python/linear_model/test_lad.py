@@ -191,7 +191,7 @@ def test_exact_line_and_constants():
         np.testing.assert_allclose(flat.predict(X), value, rtol=1e-14)
     one = LADRegressor().fit([[5.0]], [3.0])
     assert one.predict([[7.0]]) == 3.0
-    # No intercept and only zeros: there is nothing to fit.
+    # Without an intercept and with columns of zeros there is nothing to fit.
     none = LADRegressor(fit_intercept=False).fit(np.zeros((3, 2)), [1.0, -2.0, 3.0])
     assert none.loss_ == 6.0
     assert none.duality_gap_ == 0.0
@@ -216,13 +216,13 @@ def test_failed_descent_falls_back_to_highs(monkeypatch):
     calls = []
     descend = pinball.descend
 
-    def lame(X, y, low, high, rows):
+    def stop_early(X, y, low, high, rows):
         calls.append(1)
         if len(calls) <= 4:  # simulate a descent that stops too early
             return rows, np.full(len(y), low), 0
         return descend(X, y, low, high, rows)
 
-    monkeypatch.setattr(pinball, "descend", lame)
+    monkeypatch.setattr(pinball, "descend", stop_early)
     model = LADRegressor().fit(X, y)
     assert len(calls) > 4
     np.testing.assert_array_equal(model.coef_, expected.coef_)

@@ -206,7 +206,7 @@ def test_threads_and_float32(model):
 ALPHAS = np.array([1e-3, 1.0, 30.0])
 
 
-def predict_left_out(X, y, alphas, fit_intercept=True, weights=None):
+def predict_leave_one_out(X, y, alphas, fit_intercept=True, weights=None):
     """Return predictions by refits without each row, (n_rows, n_targets, n_alphas)."""
     y = y.reshape(len(y), -1)
     out = np.empty((*y.shape, len(alphas)))
@@ -229,7 +229,7 @@ def test_leave_one_out_errors_equal_refits(dtype, fit_intercept, weighted, n_tar
     weights = np.random.default_rng(3).random(40) + 0.1 if weighted else None
     parameters = {"alphas": ALPHAS, "fit_intercept": fit_intercept, "store_cv_results": True}
     model = RidgeCV(**parameters).fit(X, y, weights)
-    predictions = predict_left_out(X.astype(float), y, ALPHAS, fit_intercept, weights)
+    predictions = predict_leave_one_out(X.astype(float), y, ALPHAS, fit_intercept, weights)
     errors = np.square(y.reshape(40, -1, 1) - predictions)
     errors *= (np.ones(40) if weights is None else weights)[:, None, None]
     rtol = 1e-8 if dtype is np.float64 else 1e-3
@@ -252,7 +252,7 @@ def test_chosen_penalty_for_each_target():
     X, y = make_rows(40, 6, n_targets=2)
     y[:, 1] = 10 * rng.normal(size=40)  # noise alone: the largest penalty is best
     model = RidgeCV(ALPHAS, alpha_per_target=True).fit(X, y)
-    errors = np.square(y[:, :, None] - predict_left_out(X, y, ALPHAS)).mean(axis=0)
+    errors = np.square(y[:, :, None] - predict_leave_one_out(X, y, ALPHAS)).mean(axis=0)
     best = errors.argmin(axis=1)
     assert best[0] != best[1]
     assert np.array_equal(model.alpha_, ALPHAS[best])
@@ -265,7 +265,7 @@ def test_chosen_penalty_for_each_target():
 def test_scoring(scoring, weighted):
     X, y = make_rows(35, 4)
     weights = np.random.default_rng(3).random(35) + 0.1 if weighted else None
-    predictions = predict_left_out(X, y, ALPHAS, weights=weights)[:, 0]
+    predictions = predict_leave_one_out(X, y, ALPHAS, weights=weights)[:, 0]
     negated = make_scorer(mean_absolute_error, greater_is_better=False)
     model = RidgeCV(
         ALPHAS, scoring=negated if scoring == "callable" else scoring, store_cv_results=True

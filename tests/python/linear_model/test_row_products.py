@@ -1,4 +1,4 @@
-"""Predictions of linear models depend on their own row alone, to the bit."""
+"""Predictions of linear models are bitwise independent of the other rows."""
 
 import math
 

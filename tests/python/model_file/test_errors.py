@@ -219,7 +219,9 @@ def test_gower_weights_of_nan_raise() -> None:
     *others, code_weights, misses = model._index._columns
     model._index._columns = (*others, np.full_like(code_weights, np.nan), misses)
     description = describe_state(model)
-    with pytest.raises(ValueError, match="negative or NaN"):  # the search did not end
+    with pytest.raises(
+        ValueError, match="negative or NaN"
+    ):  # without this check the search would not end
         rebuild(description.nodes, description.tensors).predict(table)
 
 
@@ -283,7 +285,9 @@ def test_missing_files_and_files_of_other_formats_raise(tmp_path: Path) -> None:
     rewrite_header(tmp_path / "model", version="2")
     with pytest.raises(ValueError, match=r"format version 2; Spinney .* reads versions up to 1"):
         spinney.load(tmp_path / "model")
-    rewrite_header(tmp_path / "model", version="0" * 5000 + "1")  # more digits than Python reads
+    rewrite_header(
+        tmp_path / "model", version="0" * 5000 + "1"
+    )  # more digits than Python converts to an integer
     with pytest.raises(ValueError, match=r"model: format version 0+; Spinney .* up to 1"):
         spinney.load(tmp_path / "model")
     header = b'{"w":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}'

@@ -1,4 +1,4 @@
-"""Fitted neighbour models as values: their scores against the predictions of the estimators."""
+"""Scores of fitted neighbour models equal the predictions of the estimators."""
 
 import numpy as np
 import pytest

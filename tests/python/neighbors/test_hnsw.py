@@ -282,7 +282,7 @@ def corrupt(name, change):
     return apply
 
 
-def poke(at, value):
+def set_element(at, value):
     def change(array):
         array[at] = value
         return array
@@ -307,18 +307,18 @@ def set_parameter(name, value):
 
 
 CORRUPTIONS = {
-    "link out of range": corrupt("links", poke(3, 4_000_000)),
-    "gap in a row": corrupt("links", poke(0, 0xFFFFFFFF)),
+    "link out of range": corrupt("links", set_element(3, 4_000_000)),
+    "gap in a row": corrupt("links", set_element(0, 0xFFFFFFFF)),
     "links too short": corrupt("links", lambda a: a[:-1]),
     "vectors too short": corrupt("vectors", lambda a: a[:-1]),
-    "vectors not finite": corrupt("vectors", poke(5, np.nan)),
+    "vectors not finite": corrupt("vectors", set_element(5, np.nan)),
     "vectors of a wrong type": corrupt("vectors", lambda a: a.astype(np.float64)),
     "ids too short": corrupt("ids", lambda a: a[:-1]),
     "ids twice": corrupt("ids", lambda a: np.zeros_like(a)),
-    "upper node out of range": corrupt("post_slots", poke(0, 1_000_000)),
-    "upper link out of range": corrupt("post_links", poke(0, 1_000_000)),
-    "upper node without a layer": corrupt("post_levels", poke(0, 0)),
-    "upper node too high": corrupt("post_levels", poke(0, 255)),
+    "upper node out of range": corrupt("post_slots", set_element(0, 1_000_000)),
+    "upper link out of range": corrupt("post_links", set_element(0, 1_000_000)),
+    "upper node without a layer": corrupt("post_levels", set_element(0, 0)),
+    "upper node too high": corrupt("post_levels", set_element(0, 255)),
     "upper nodes missing": corrupt("post_slots", lambda a: a[:-1]),
     "deleted too short": corrupt("deleted", lambda a: a[:-1]),
     "offsets too short": corrupt("code_offsets", lambda a: a[:-1]),

@@ -104,7 +104,7 @@ def test_core_uses_the_threads_of_the_estimator(algorithm, n_jobs):
 
 
 class _Recorder:
-    """Forwards calls to the core's tree and records their last argument, the threads."""
+    """Forward calls to the core's tree; record their last argument, the number of threads."""
 
     def __init__(self, core, used):
         self.core, self.used = core, used

@@ -111,7 +111,9 @@ def test_small_models_of_the_first_fold_are_not_fitted_again(
     evidence = build_evidence(result, origin=Origin("shop.csv", "two"))
     assert evidence.not_shown == []
     n_train = len(compared.splits[0][0])
-    assert CountingTree.fits.count(n_train) == 4 + (largest == 0)  # others: learning curve
+    assert CountingTree.fits.count(n_train) == 4 + (
+        largest == 0
+    )  # other row counts belong to the learning curve
     fitted = FittedOnFold(compared, "counting_tree")
     assert (fitted.model is trials[0].model) == (largest > 0)
     np.testing.assert_array_equal(fitted.model.predict(fitted.X), trials[0].predicted)

@@ -87,7 +87,7 @@ def test_several_outputs_against_brute_force(problem, limits):
 @examples(25)
 @given(GENERATORS, st.sampled_from(WEIGHTS), st.booleans(), st.integers(11, 40))
 def test_many_categories_against_brute_force(rng, kind, is_classifier, n_codes):
-    """With too many subsets to try, the best is a cut in the order of the means."""
+    """With too many categories to try all subsets, the best split cuts the order of the means."""
     n_rows = 60
     codes = category_column(rng, n_codes, n_rows, missing=True)
     X = np.column_stack([codes, rng.integers(4, size=n_rows), codes % 7])

@@ -43,7 +43,7 @@ def test_impurity_of_balanced_classes(n_classes):
 
 
 def test_impurity_of_consecutive_numbers():
-    """For even n: variance (n² - 1) / 12, mean distance n/4 to the median."""
+    """For even n, the variance is (n² - 1) / 12 and the mean distance to the median n/4."""
     y = np.arange(10.0)
     assert slow_tree.impurity(y, criterion="squared_error") == pytest.approx(99 / 12, rel=1e-15)
     assert slow_tree.impurity(y, criterion="absolute_error") == pytest.approx(10 / 4, rel=1e-15)
