@@ -69,7 +69,7 @@ def mixed_table(seed, n=60, missing=True):
 def codes_of(model, table):
     """Return the rows as floats, with categories as codes and missing values as NaN."""
     codes = np.empty(table.shape)
-    for j, categories in enumerate(model._schema.categories):
+    for j, categories in enumerate(model.categories_):
         column = table.iloc[:, j]
         if categories is None:
             codes[:, j] = column.astype(float)
