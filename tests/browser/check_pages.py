@@ -59,7 +59,9 @@ FRAMES = """<!doctype html><html><head><meta name="color-scheme" content="light 
     const frame = document.createElement("iframe");
     frame.style = `border:0;width:${width}px;height:1200px;color-scheme:light dark`;
     frame.srcdoc = page;
-    await new Promise((done) => { frame.onload = done; document.body.append(frame); });
+    const loaded = new Promise((done) => { frame.onload = done; });  // language: allow
+    document.body.append(frame);
+    await loaded;
     const measured = frame.contentDocument.getElementById("measured");
     document.body.append(document.importNode(measured, true));
     frame.remove();
@@ -99,7 +101,7 @@ def run_browser(browser: str, arguments: list[str]) -> subprocess.CompletedProce
 
 @dataclass(frozen=True)
 class Look:
-    """A page with the width and theme to render it in."""
+    """A page, and the width and theme for rendering it."""
 
     name: str
     page: str

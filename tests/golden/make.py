@@ -1,9 +1,8 @@
-"""Make the golden files: small models of every estimator, and what they say about some rows.
+"""Make the golden files: small models of every estimator, and their outputs for some rows.
 
-They are made once for a version of the format and never again: later versions of Spinney must load
-them and give the same answers. Run ``python tests/golden/make.py`` after `VERSION` has gone up, or
-for an estimator that has no file yet: existing files, and answers that are kept, are left as they
-are.
+They are made once for each version of the format. Later versions of Spinney must load them and
+return the same outputs. Run ``python tests/golden/make.py`` after `VERSION` has increased, or for
+an estimator without a file. Existing files and stored outputs are not changed.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import spinney
-from golden.questions import WORDS, answers_of
+from golden.queries import WORDS, outputs_of
 from spinney.model_file.files import VERSION
 
 FOLDER = Path(__file__).parent
@@ -32,7 +31,7 @@ SMALL = {"n_estimators": 3, "random_state": 0, "max_depth": 3, "max_leaf_nodes":
 
 
 def training_rows() -> tuple[Any, Any, Any, Any]:
-    """Return numeric rows, a table of mixed columns, numbers and classes to learn."""
+    """Return numeric rows, a table of mixed columns, a numeric target and classes."""
     import pandas as pd
 
     rng = np.random.default_rng(0)
@@ -44,7 +43,7 @@ def training_rows() -> tuple[Any, Any, Any, Any]:
 
 
 def models() -> dict[str, Any]:
-    """Return models that are not fitted, by the names of their files."""
+    """Return unfitted models by the names of their files."""
     from spinney import (
         calibration,
         ensemble,
@@ -150,7 +149,7 @@ def models() -> dict[str, Any]:
 
 
 def _compared() -> dict[str, Any]:
-    """Return the learners that `compare` and the shell make of others, on a mixed table."""
+    """Return the estimators that `compare` derives from others, for a mixed table."""
     from spinney.comparison.families import FAMILIES
 
     out = {}
@@ -184,7 +183,7 @@ def _small(kind: type[Any]) -> Any:
 
 
 def fit(name: str, model: Any) -> Any:
-    """Fit a model to the rows that its name asks for."""
+    """Fit a model to the rows that its name specifies."""
     X, table, y, classes = training_rows()
     if name == "ID3Classifier":
         return model.fit(*spinney.datasets.load_play_tennis(return_X_y=True))
@@ -208,11 +207,11 @@ def fit(name: str, model: Any) -> Any:
 
 
 def main() -> None:
-    """Write the files that there are not."""
+    """Write the files that do not exist yet."""
     folder = FOLDER / f"v{VERSION}"
     folder.mkdir(exist_ok=True)
-    kept = folder / "answers.npz"
-    answers = dict(np.load(kept)) if kept.exists() else {}
+    kept = folder / "outputs.npz"
+    outputs = dict(np.load(kept)) if kept.exists() else {}
     for name, model in models().items():
         path = folder / f"{name}.spinney"
         if path.exists():
@@ -221,9 +220,9 @@ def main() -> None:
             fitted = fit(name, model)
             spinney.save(fitted, path)
             print(f"{path.name}: {path.stat().st_size:,} bytes")
-        for method, answer in answers_of(name, fitted).items():
-            answers.setdefault(f"{name} {method}", answer)
-    np.savez_compressed(kept, **answers)
+        for method, output in outputs_of(name, fitted).items():
+            outputs.setdefault(f"{name} {method}", output)
+    np.savez_compressed(kept, **outputs)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ THREE = np.digitize(Y, [-0.5, 0.5])
 W = RNG.uniform(0.5, 1.9, N)
 POWERS = [1023, 1000, 300, -300, -1000]
 
-# Models that depend only on the proportions of weights.
+# Models that depend only on the ratios of weights.
 RELATIVE = {
     "tree": DecisionTreeClassifier(),
     "tree, entropy": DecisionTreeClassifier(criterion="entropy", ccp_alpha=0.01),
@@ -151,7 +151,7 @@ def test_boosting_scales_its_penalties_with_the_weights(settings, power):
 
 
 @pytest.mark.parametrize("weights", [W * 1e-300, W * 1e-310])
-def test_with_tiny_weights_the_penalty_dominates(weights):
+def test_penalty_dominates_tiny_weights(weights):
     classifier = _fit(GradientBoostingClassifier(n_estimators=10), weights)
     class_frequencies = np.bincount(THREE, W) / W.sum()
     np.testing.assert_allclose(_predict(classifier), np.tile(class_frequencies, (N, 1)), rtol=1e-5)

@@ -80,7 +80,7 @@ def _fit(name, y, weightless, X=X):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_class_without_weight_is_known_but_not_predicted(name, case):
+def test_class_without_weight_is_kept_but_not_predicted(name, case):
     y, weightless = CASES[case]
     n_classes = len(np.unique(y))
     if name in BINARY_ONLY and n_classes > 2:

@@ -1,1 +1,1 @@
-"""Slow and simple versions of the fast routines, to compare with."""
+"""Reference implementations: slow, simple versions of the fast routines."""

@@ -19,7 +19,7 @@ def soft_threshold(g, l1):
 
 
 class SlowTree:
-    """One tree, grown best first."""
+    """A tree that is grown best-first."""
 
     def __init__(self, X, g, h, w, *, l2, l1, gamma, min_rows, max_leaves, max_depth):
         self.X, self.g, self.h = X, w * g, w * h

@@ -12,7 +12,7 @@ def set_to(rows, name, value):
 
 
 class Side:
-    """One column: ordered categories (a list), or edges of intervals (an array)."""
+    """The grid of one column: ordered categories (a list), or interval edges (an array)."""
 
     def __init__(self, name, positions):
         self.name, self.positions = name, positions

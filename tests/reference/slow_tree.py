@@ -11,7 +11,7 @@ split         a partition of a node's rows into two non-empty sets by one column
 gain          impurity(node) - w_L/w impurity(left) - w_R/w impurity(right).
 admissible    a split that respects the limits: leaf sizes and weights, the
               monotonic constraints, positive sums for Poisson.
-required      an admissible split that the fast tree has to evaluate. For a numeric
+required      an admissible split that the fast tree must evaluate. For a numeric
               column all splits are required. For categories it depends on the
               criterion, see `_required_partitions`.
 
@@ -279,7 +279,7 @@ class Split(NamedTuple):
 class ColumnSearch:
     """The admissible splits of one column in one node.
 
-    must_split : the fast tree has to find a split with any gain.
+    must_split : the fast tree must find a split with any gain.
     complete   : `splits` holds all admissible splits, so their best gain is the maximum.
     """
 
@@ -290,7 +290,7 @@ class ColumnSearch:
 
     @property
     def required_gain(self):
-        """Return the gain to reach; -inf if any split will pass, None if none is required."""
+        """Return the gain to reach; -inf if any split passes, None if no split is required."""
         required = [split.gain for split in self.splits if split.required]
         if required:
             return max(required)

@@ -71,7 +71,7 @@ class Problem:
             return largest
         return largest * (1 + abs(math.log(largest)))
 
-    def room(self, node_impurity):
+    def tolerance(self, node_impurity):
         """Return the tolerance between two computations of an impurity or gain of a node."""
         return RELATIVE * node_impurity + 100 * EPS * self.scale
 
@@ -205,10 +205,12 @@ def walk(estimator, problem):
 # --------------------------------------------------------------------------------------
 
 
-def _close(actual, expected, room, what):
+def _close(actual, expected, tolerance, what):
     assert np.shape(actual) == np.shape(expected), f"{what}: shape {np.shape(actual)}"
     worst = np.max(np.abs(np.asarray(actual) - np.asarray(expected)), initial=0.0)
-    assert np.array_equal(actual, expected) or worst <= room, f"{what}: {actual} is not {expected}"
+    assert np.array_equal(actual, expected) or worst <= tolerance, (
+        f"{what}: {actual} is not {expected}"
+    )
 
 
 def _check_statistics(tree, index, node, problem):
@@ -221,7 +223,7 @@ def _check_statistics(tree, index, node, problem):
     _close(
         tree.impurity[index],
         node_impurity,
-        problem.room(node_impurity),
+        problem.tolerance(node_impurity),
         f"impurity of node {index}",
     )
 
@@ -292,12 +294,12 @@ def _search(node, problem):
     )
 
 
-def _check_tie_break(index, node, problem, searches, *, actual, room):
+def _check_tie_break(index, node, problem, searches, *, actual, tolerance):
     """Check that no split with as few errors has a larger Gini gain."""
     y, w = problem.y[node.rows], problem.w[node.rows]
     reached = gain(y, w, node.left, "gini")
     for split in itertools.chain.from_iterable(search.splits for search in searches):
-        if split.required and split.gain >= actual - room:
+        if split.required and split.gain >= actual - tolerance:
             other = gain(y, w, split.left, "gini")
             assert reached >= other - RELATIVE, f"node {index}: tie not broken by Gini"
 
@@ -325,9 +327,9 @@ def _check_split(tree, index, node, problem):
     assert allowed, f"node {index}: the split breaks a limit"
 
     actual = gain(y, w, node.left, problem.criterion, node_impurity)
-    room = problem.room(node_impurity)
+    tolerance = problem.tolerance(node_impurity)
     improvement = actual * w.sum() / problem.w.sum()
-    assert improvement + EPS >= problem.min_impurity_decrease - room, (
+    assert improvement + EPS >= problem.min_impurity_decrease - tolerance, (
         f"node {index}: gain too small"
     )
     if problem.search == "random":
@@ -338,14 +340,14 @@ def _check_split(tree, index, node, problem):
     required = [search.required_gain for search in searches]
     required = max((each for each in required if each is not None), default=-math.inf)
     best_admissible = max(search.possible_gain for search in searches)
-    assert actual >= required - room, (
+    assert actual >= required - tolerance, (
         f"node {index}: gain {actual} of column {feature}, but {required} is possible"
     )
-    assert actual <= best_admissible + room, (
+    assert actual <= best_admissible + tolerance, (
         f"node {index}: gain {actual} beats every split: {best_admissible}"
     )
     if problem.criterion == "misclassification" and problem.exact:
-        _check_tie_break(index, node, problem, searches, actual=actual, room=room)
+        _check_tie_break(index, node, problem, searches, actual=actual, tolerance=tolerance)
     return improvement
 
 
@@ -381,7 +383,7 @@ def _required_improvement(node, problem):
     node_impurity = impurity(y, w, problem.criterion)
     if _stopping_rule(node, problem, node_impurity) is not None:
         return None
-    if not problem.exact and node_impurity <= problem.room(0.0):
+    if not problem.exact and node_impurity <= problem.tolerance(0.0):
         return None  # rounding may hide that it is not pure
     searches = _search(node, problem)
     if problem.search == "best":
@@ -393,7 +395,7 @@ def _required_improvement(node, problem):
         return None
     improvement = best * w.sum() / problem.w.sum()
     least = problem.min_impurity_decrease
-    if least > 0 and improvement + EPS < least + problem.room(node_impurity):
+    if least > 0 and improvement + EPS < least + problem.tolerance(node_impurity):
         return None
     return improvement
 
@@ -407,13 +409,13 @@ def _check_best_first(tree, nodes, problem, improvement):
         for index, node in nodes.items()
         if node.left is None
     }
-    room = problem.room(impurity(problem.y, problem.w, problem.criterion))
+    tolerance = problem.tolerance(impurity(problem.y, problem.w, problem.criterion))
     frontier = {0}
     while expandable := [index for index in frontier if nodes[index].left is not None]:
         chosen = max(expandable, key=improvement.__getitem__)
         for index in frontier:
             if nodes[index].left is None and required[index] is not None:
-                assert improvement[chosen] >= required[index] - room, (
+                assert improvement[chosen] >= required[index] - tolerance, (
                     f"node {chosen} was expanded before node {index}"
                 )
         frontier.remove(chosen)
@@ -442,10 +444,10 @@ def _check_importances(estimator, problem, improvement):
     for index, each in improvement.items():
         expected[estimator.tree_.feature[index]] += each
     total = expected.sum()
-    room = len(improvement) * problem.room(0.0)
-    if total > 1e6 * room:  # otherwise only rounding is left
-        room = RELATIVE + 2 * room / total
-        _close(estimator.feature_importances_, expected / total, room, "feature_importances_")
+    tolerance = len(improvement) * problem.tolerance(0.0)
+    if total > 1e6 * tolerance:  # otherwise only rounding is left
+        tolerance = RELATIVE + 2 * tolerance / total
+        _close(estimator.feature_importances_, expected / total, tolerance, "feature_importances_")
 
 
 def walk_to_leaves(estimator, columns):

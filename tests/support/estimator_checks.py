@@ -8,13 +8,13 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 FEWEST_CHECKS = 20
 
 
-def run_estimator_checks(estimator, left_out=()):
-    """Run all of scikit-learn's checks except those in `left_out`; a check may skip itself."""
+def run_estimator_checks(estimator, excluded=()):
+    """Run all of scikit-learn's checks except those in `excluded`; a check may skip itself."""
     skipped = set()
     ran = set()
     for instance, check in estimator_checks_generator(estimator, legacy=True):
         name = getattr(check, "func", check).__name__
-        if name in left_out:
+        if name in excluded:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -17,7 +17,7 @@ CATEGORICAL = ["colour", "town", "code", "size", "flag"]
 _TOWNS = [f"town {i}" for i in range(150)]
 
 
-def rows_with_holes(n: int = 300, *, missing: float = 0.1, seed: int = 0) -> Any:
+def rows_with_missing(n: int = 300, *, missing: float = 0.1, seed: int = 0) -> Any:
     """Return float32 rows with missing values, some of them on thresholds."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5)).round(1).astype(np.float32)
@@ -139,9 +139,9 @@ def takes_missing(model: Any) -> bool:
     return bool(model.__sklearn_tags__().input_tags.allow_nan)
 
 
-def fit_on_holes(model: Any, target: str, dtype: Any = np.float32) -> Any:
-    """Fit on `rows_with_holes`, imputed if the model needs complete rows."""
-    X = rows_with_holes().astype(dtype)
+def fit_on_missing(model: Any, target: str, dtype: Any = np.float32) -> Any:
+    """Fit on `rows_with_missing`, imputed if the model needs complete rows."""
+    X = rows_with_missing().astype(dtype)
     by_name = targets(X)
     by_name["several positive"] = np.abs(by_name["several"]) + 0.1
     X = X if takes_missing(model) else np.nan_to_num(X)
@@ -216,7 +216,7 @@ def table_models() -> list[Any]:
 
 def unsupported() -> list[tuple[Any, str]]:
     """Return models without export, each with a word of the error message."""
-    X = np.nan_to_num(rows_with_holes(60))
+    X = np.nan_to_num(rows_with_missing(60))
     y = targets(X)
     return [
         (nb.KNeighborsClassifier(metric="manhattan").fit(X, y["two"]), "manhattan"),
@@ -236,7 +236,7 @@ def unsupported() -> list[tuple[Any, str]]:
 
 def models_of_several_classes() -> list[Any]:
     """Return fitted multi-output classifiers, with numbers and strings as classes."""
-    X = rows_with_holes()
+    X = rows_with_missing()
     y = targets(X)
     numbers = np.c_[y["two"], np.digitize(np.nan_to_num(X[:, 2]), [-1, 0, 1])]
     strings = np.c_[y["three"], np.where(y["two"] > 0, "yes", "no")]

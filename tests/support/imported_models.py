@@ -15,7 +15,7 @@ def read_expected() -> tuple[Any, dict[str, Any]]:
     """Return rows, and their predictions by the library of each file."""
     content = json.loads((FOLDER / "expected.json").read_text())
     return np.array(content["rows"], dtype=np.float64), {
-        name: np.array(predictions) for name, predictions in content["told"].items()
+        name: np.array(predictions) for name, predictions in content["predictions"].items()
     }
 
 

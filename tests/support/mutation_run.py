@@ -1,6 +1,6 @@
 """Predict with mutated golden files: ``mutation_run.py N SEED [NAME ...]``.
 
-It is a separate program, because the faults that it looks for would end the test run: crashes,
+It is a separate program, because the faults that it detects would end the test run: crashes,
 endless loops and unlimited memory. It prints every fault and then exits with 1. After a crash,
 the last line of the output names the mutation.
 """
@@ -21,7 +21,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import spinney
-from golden.questions import rows_for
+from golden.queries import rows_for
 from support.model_mutations import mutants, read_contents, write_contents
 
 FOLDER = Path(__file__).parents[1] / "golden" / "v1"
@@ -42,7 +42,7 @@ def rows_to_predict(name: str) -> list[Any]:
         return [rows, rows.toarray(), rows[:, :2]]
     unusual = rows.copy()
     unusual[0], unusual[1, 0], unusual[2] = np.nan, np.inf, 1e300
-    many = np.tile(unusual, (60, 1))  # many rows may use other code than few
+    many = np.tile(unusual, (60, 1))  # large tables may use another algorithm
     return [rows, unusual, many, -rows[:, :2], np.zeros((1, 40))]
 
 

@@ -80,11 +80,11 @@ class Entry:
     arguments : dict
         Constructor arguments that make it small and fast.
     limits : dict of str
-        The reason for each of `CAPABILITIES` that it lacks.
+        The reason for each missing one of `CAPABILITIES`.
     failed_checks : dict of str
         The reason for each of scikit-learn's checks that it fails.
     variant : str
-        Tells apart several entries of one class.
+        Distinguishes several entries of one class.
     thread_rows : int
         Number of rows that are enough for the core to use several threads.
     """
@@ -194,7 +194,7 @@ _RECORDS = {"record_batches": "scikit-learn's validation does not read their nam
 _NUMBERS = {
     **_RECORDS,
     "missing_values": "needs all values of a row",
-    "categories": "needs columns of numbers",
+    "categories": "needs numeric columns",
 }
 _FLOAT32 = {"float32_bits": "coefficients have the type of X"}
 _BLAS = {

@@ -1,4 +1,4 @@
-"""Makers of comparisons with everything a report can show, for tests of the page."""
+"""Functions that create comparisons with all content of a report, for tests of the page."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def _contributions(
 
 
 def make_classification(n_columns: int, n_classes: int, n_folds: int = 10) -> Sample:
-    """A comparison of classifiers, with everything."""
+    """Return a comparison of classifiers with all evidence."""
     rng = np.random.default_rng(n_columns + n_classes)
     comparison, columns, curves, importances = _shared("classification", n_columns, rng, n_folds)
     classes = ["mail", "spam"] if n_classes == 2 else [f"species {i}" for i in range(n_classes)]
@@ -282,7 +282,7 @@ def make_classification(n_columns: int, n_classes: int, n_folds: int = 10) -> Sa
 
 
 def make_regression(n_columns: int, n_folds: int = 10) -> Sample:
-    """A comparison of regressors, with everything."""
+    """Return a comparison of regressors with all evidence."""
     rng = np.random.default_rng(n_columns)
     comparison, columns, curves, importances = _shared("regression", n_columns, rng, n_folds)
     best = comparison.results[0].name

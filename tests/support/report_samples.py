@@ -1,4 +1,4 @@
-"""Comparisons to render in tests: good ones, hostile names, odd numbers, nothing at all."""
+"""Comparisons to render in tests: normal, hostile names, unusual numbers, empty."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HOSTILE = [
 
 
 def _hostile() -> Sample:
-    """Names with HTML and control characters, wherever a name can be."""
+    """Return names with HTML and control characters in all fields."""
     comparison, evidence = make_classification(len(HOSTILE), len(HOSTILE))
     results = [
         replace(result, name=HOSTILE[index % len(HOSTILE)], title=HOSTILE[(index + 1) % 12])
@@ -95,7 +95,7 @@ def _hostile() -> Sample:
 
 
 def _large_counts() -> Sample:
-    """Twelve classes, the most that are drawn with numbers, with numbers too long for a cell."""
+    """Return twelve classes (the most with numbers in cells), with numbers too long for a cell."""
     comparison, evidence = make_classification(3, 12)
     assert evidence.confusion is not None
     counts = [[9999 if i == j else 10 ** ((i + j) % 10) for j in range(12)] for i in range(12)]
@@ -103,7 +103,7 @@ def _large_counts() -> Sample:
 
 
 def _bare() -> Sample:
-    """One column, one model, one split, and nothing to show beside it."""
+    """Return one column, one model and one split, without any other evidence."""
     comparison, _ = make_regression(1, n_folds=1)
     evidence = Evidence("numbers", TargetProfile("y", "regression"), [])
     result = replace(comparison.results[0], size=None, r2=None)
@@ -111,10 +111,10 @@ def _bare() -> Sample:
 
 
 def _failed() -> Sample:
-    """Every model failed."""
+    """Return a comparison in which every model failed."""
     comparison, evidence = make_classification(3, 2)
     results = [
-        ModelResult(name, title, failure="MemoryError: 40 GB were asked for")
+        ModelResult(name, title, failure="MemoryError: cannot allocate 40 GB")
         for name, title in NAMES
     ]
     bare = Evidence(evidence.title, evidence.target, evidence.columns, not_shown=["all of it"])
@@ -122,7 +122,7 @@ def _failed() -> Sample:
 
 
 def _odd_numbers() -> Sample:
-    """NaN, infinities, constants and very large or small numbers wherever a number may be."""
+    """Return NaN, infinities, constants and extreme numbers in all numeric fields."""
     comparison, evidence = make_regression(3)
     nan, inf = math.nan, math.inf
     odd = [nan, inf, -inf, 1e308, -1e308, 5e-324, 0.0, 3.0, 3.0, 1e15]

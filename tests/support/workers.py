@@ -15,8 +15,8 @@ from spinney.distributed.workers import Checkpoints, Workers
 SEED = 7
 
 
-def cut(n_rows, n_workers, rng):
-    """Return random row numbers for each worker; a worker may have none."""
+def assign_rows(n_rows, n_workers, rng):
+    """Return random row numbers of each worker; a worker may have none."""
     worker = rng.integers(0, n_workers, n_rows)
     if rng.random() < 0.5:
         worker.sort()
@@ -29,17 +29,17 @@ def row_ranges_of(rows):
     return [(int(i), int(rows[i])) for i in first]
 
 
-def split_rows(n_rows, n_folds, fraction, *, seed=0, numbers=None, **more):
+def split_rows(n_rows, n_folds, fraction, *, seed=0, numbers=None, **options):
     """Split rows as boosters do; return (training rows, validation rows) of each fold."""
     numbers = np.arange(n_rows) if numbers is None else numbers
     folds = _validation_split.split_rows(
-        numbers, n_folds=n_folds, fraction=fraction, seed=seed, **more
+        numbers, n_folds=n_folds, fraction=fraction, seed=seed, **options
     )
     return [(fold.train_rows, fold.validation_rows) for fold in folds]
 
 
-def run(functions):
-    """Call each function in a thread of its own; return their results or exceptions."""
+def run_in_threads(functions):
+    """Call each function in a separate thread; return their results or exceptions."""
     results = [None] * len(functions)
 
     def call(i):
@@ -67,19 +67,19 @@ def fit_worker(
     start=(),
     after_round=None,
     group=None,
-    **more,
+    **options,
 ):
-    """Fit one model as the worker with these rows; `more` are arguments of `FitInput`."""
+    """Fit one model as the worker with these rows; `options` are arguments of `FitInput`."""
     return fit_partition(
         estimator,
-        FitInput(X, y, **more),
+        FitInput(X, y, **options),
         Workers(Totals(exchange), RowNumbers(row_ranges), seed),
         group=group,
         checkpoints=Checkpoints(start, after_round),
     )
 
 
-def fit_together(make, blocks, X, y, weights=None, *, exchanges=None, **more):
+def fit_on_workers(make, blocks, X, y, weights=None, *, exchanges=None, **options):
     """Fit one model on several workers; return the results of all of them.
 
     Parameters
@@ -88,7 +88,7 @@ def fit_together(make, blocks, X, y, weights=None, *, exchanges=None, **more):
         Create the estimator of a worker.
     blocks : list of ndarray of int
         Row numbers of each worker.
-    more : dict of list
+    options : dict of list
         Further arguments of `fit_worker`, one value for each worker.
     """
     exchanges = ThreadExchange.of(len(blocks)) if exchanges is None else exchanges
@@ -101,19 +101,21 @@ def fit_together(make, blocks, X, y, weights=None, *, exchanges=None, **more):
             exchange=exchanges[rank],
             row_ranges=row_ranges_of(rows),
             sample_weight=None if weights is None else weights[rows],
-            **{name: value[rank] for name, value in more.items()},
+            **{name: value[rank] for name, value in options.items()},
         )
 
-    results = run([lambda k=k, rows=rows: fit_rank(k, rows) for k, rows in enumerate(blocks)])
+    results = run_in_threads(
+        [lambda k=k, rows=rows: fit_rank(k, rows) for k, rows in enumerate(blocks)]
+    )
     # A failed worker causes an ExchangeError at the others; return its own error instead.
     causes = [error for error in results if isinstance(error, (ValueError, TypeError))]
     return [causes[0] if isinstance(one, ExchangeError) and causes else one for one in results]
 
 
-def fit_alone(model, X, y, weights=None, **more):
+def fit_on_one_worker(model, X, y, weights=None, **options):
     """Fit a model to all rows on one worker, with the same seed as several workers."""
     model._draw_seed = lambda stream: SEED
-    model.fit(X, y, *(() if weights is None else (weights,)), **more)
+    model.fit(X, y, *(() if weights is None else (weights,)), **options)
     del model._draw_seed
     return model
 

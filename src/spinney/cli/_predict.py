@@ -144,7 +144,7 @@ def predict(
         "header": False if no_header else None,
     }
     with model_path(model) as path:
-        predictor = _Predictor(
+        predictor = _LoadedModel(
             path,
             proba=proba,
             interval=interval,
@@ -189,7 +189,7 @@ def _check_coverages(
 
 
 def _predict_blocks(
-    predictor: _Predictor,
+    predictor: _LoadedModel,
     blocks: Iterable[Any],
     kept: list[str] | None,
     write: Callable[[Any], None],
@@ -216,7 +216,7 @@ def _predict_blocks(
     return n_rows
 
 
-class _Predictor:
+class _LoadedModel:
     """A model from a file with the preparation of its tables."""
 
     def __init__(

@@ -22,7 +22,7 @@ from spinney.comparison.families import MAIN_MODEL, Family, select_families
 from spinney.comparison.folds import FoldKind, Folds, make_folds, most_folds
 from spinney.comparison.measure import Measure, find_measure, r_squared
 from spinney.comparison.outcomes import EndedBy, Failure, Stage
-from spinney.comparison.progress import Bar, Step
+from spinney.comparison.progress import ComparisonBar, Step
 from spinney.comparison.ranking import rank, simplest_within_one_error
 from spinney.comparison.sample import FEWEST_DRAWN, affordable_rows, draw_rows
 from spinney.comparison.scheduler import MainModelTooSlow, Runner, Scheduler
@@ -166,11 +166,13 @@ def compare(
         max_folds=max_folds,
         given=given,
     )
-    table = _Rows(X, y, _marks(groups, "groups", n_rows), _marks(time, "time", n_rows), None)
+    table = _SampledTable(
+        X, y, _marks(groups, "groups", n_rows), _marks(time, "time", n_rows), None
+    )
     with ExitStack() as stack:
         listeners = list(callbacks or [])
         if verbose:
-            listeners.append(stack.enter_context(Bar()))
+            listeners.append(stack.enter_context(ComparisonBar()))
 
         def report_step(step: Step) -> None:
             for listener in listeners:
@@ -255,7 +257,7 @@ def _check_cv(cv: Any, n_rows: int, max_rows: int | None) -> Any:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _SampledTable:
     """The table, or a sample of its rows."""
 
     X: Any
@@ -264,12 +266,12 @@ class _Rows:
     time: NDArray[Any] | None
     drawn: NDArray[np.intp] | None
 
-    def draw(self, n_most: int | None, random_state: int | None) -> _Rows:
+    def draw(self, n_most: int | None, random_state: int | None) -> _SampledTable:
         if n_most is None or n_most >= len(self.y):
             return self
         drawn = draw_rows(self.y, n_most, random_state)
         groups, time = (None if m is None else m[drawn] for m in (self.groups, self.time))
-        return _Rows(take_rows(self.X, drawn), self.y[drawn], groups, time, drawn)
+        return _SampledTable(take_rows(self.X, drawn), self.y[drawn], groups, time, drawn)
 
 
 @dataclass(frozen=True)
@@ -303,7 +305,11 @@ class _CrossValidation:
         return affordable_rows(self.time_limit / 3, n_features, n_outputs)
 
     def run(
-        self, rows: _Rows, on_step: Callable[[Step], None], n_given: int, seconds: float | None
+        self,
+        rows: _SampledTable,
+        on_step: Callable[[Step], None],
+        n_given: int,
+        seconds: float | None,
     ) -> Comparison:
         """Run all models on these rows within a number of seconds."""
         notes: list[Note] = [self.measure.note] if self.measure.note else []
@@ -368,7 +374,12 @@ class _CrossValidation:
         return model
 
     def _summarise(
-        self, rows: _Rows, folds: Folds, scheduler: Scheduler, n_folds: int, notes: list[Note]
+        self,
+        rows: _SampledTable,
+        folds: Folds,
+        scheduler: Scheduler,
+        n_folds: int,
+        notes: list[Note],
     ) -> Comparison:
         splits = _measured_folds(scheduler, folds.splits[:n_folds], self.measure, notes)
         n_folds = len(splits)
@@ -390,7 +401,7 @@ class _CrossValidation:
             results=ranked,
             notes=[*notes],
             folds=folds.kind.value,
-            n_folds_asked=len(folds.splits) if n_folds < len(folds.splits) else None,
+            n_folds_requested=len(folds.splits) if n_folds < len(folds.splits) else None,
             simpler=simplest_within_one_error(
                 ranked, sign, {family.name: family.complexity for family in self.families}
             ),

@@ -122,7 +122,7 @@ class Comparison:
         Remarks on the data and on the run; `Note` objects if the comparison ran in this process.
     folds : str
         The kind of folds, as printed.
-    n_folds_asked : int or None
+    n_folds_requested : int or None
         The requested number of folds, if a time limit or Ctrl-C ended the comparison early.
     simpler : str or None
         The simplest model within one standard error of the best, if simpler than the best.
@@ -142,7 +142,7 @@ class Comparison:
     results: list[ModelResult]
     notes: list[str]
     folds: str = ""
-    n_folds_asked: int | None = None
+    n_folds_requested: int | None = None
     simpler: str | None = None
     compared: ComparisonData | None = field(default=None, repr=False, compare=False)
     ended_by: EndedBy | None = field(default=None, repr=False, compare=False)
@@ -361,7 +361,7 @@ class Comparison:
     @property
     def summary(self) -> str:
         """Task, size of the table and number of folds, in one line."""
-        requested = f" of {self.n_folds_asked}" if self.n_folds_asked else ""
+        requested = f" of {self.n_folds_requested}" if self.n_folds_requested else ""
         kind = self.folds or ("stratified folds" if self.stratified else "folds")
         columns = f"{self.n_features:,} column{'' if self.n_features == 1 else 's'}"
         return f"{self.task} · {self.n_rows:,} rows × {columns} · {self.n_folds}{requested} {kind}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-__all__ = ["Bar", "Step"]
+__all__ = ["ComparisonBar", "Step"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Step:
     seconds_left: float | None = None
 
 
-class Bar:
+class ComparisonBar:
     """A progress bar on the standard error; silent if that is not a terminal.
 
     Use it as a context manager and pass it as a callback.
@@ -59,7 +59,7 @@ class Bar:
         )
         self._task: Any = None
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ComparisonBar:
         """Start the bar."""
         self._progress.start()
         return self

@@ -47,8 +47,8 @@ def recipe(comparison: Comparison, origin: Origin) -> str:
     arguments: dict[str, Any] = {"task": repr(comparison.task)}
     ran = [r.name for r in comparison.results if not r.skipped]
     arguments["models"] = repr(ran) if _some_are_skipped(comparison) else None
-    arguments["cv"] = repr(comparison.n_folds_asked or comparison.n_folds)
-    if comparison.n_folds_asked:
+    arguments["cv"] = repr(comparison.n_folds_requested or comparison.n_folds)
+    if comparison.n_folds_requested:
         arguments["max_folds"] = repr(comparison.n_folds)
     if compared is not None and compared.rows is not None:
         arguments["max_rows"] = repr(len(compared.rows))

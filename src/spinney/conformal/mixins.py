@@ -74,9 +74,9 @@ class HeldOut:
     categories: RowCategories | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if "told" in state:  # version 1 of model files and pickles
-            state = {**state, "predicted": state["told"]}
-            del state["told"]
+        if "told" in state:  # version 1 of model files and pickles; language: allow
+            state = dict(state)
+            state["predicted"] = state.pop("told")  # language: allow
         vars(self).update(state)
 
     def take(self, chosen: Any) -> HeldOut:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from spinney.data.notes import Note, NoteKind
 from spinney.data.rows import take_rows
 from spinney.data.target import missing_rows, read_target
-from spinney.io._form import Misfit, as_type, date_order, dated
+from spinney.io._text_form import Misfit, as_type, date_order, dated
 from spinney.io.column_kind import (
     KINDS,
     LEARNED,

@@ -222,7 +222,7 @@ def _read_target(
             check_classes(y, target)
     except StrayValue as error:
         row = error.row if rows is None else int(rows[error.row])
-        raise error.at(table.place_of(row)) from None
+        raise error.at(table.location_of(row)) from None
     return y, chosen, notes_on_classes(y) if chosen == "classification" else []
 
 

@@ -12,7 +12,16 @@ from typing import Any
 import pyarrow as pa
 
 from spinney.io._delimited import DelimitedFile
-from spinney.io._form import Misfit, TextForm, as_type, date_order, dated, infer_form, join, trim
+from spinney.io._text_form import (
+    Misfit,
+    TextForm,
+    as_type,
+    date_order,
+    dated,
+    infer_form,
+    join,
+    trim,
+)
 
 __all__ = ["read_typed", "settle_types", "typed_batches"]
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spinney.data.notes import Note, NoteKind
-from spinney.io._form import NUMBER
+from spinney.io._text_form import NUMBER
 
 __all__ = ["KINDS", "LEARNED", "ColumnKind", "DecidedBy", "Kind", "find_kind", "infinite_flag"]
 

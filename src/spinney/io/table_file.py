@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from spinney.data.notes import Note, NoteKind
 from spinney.io._binary import read_batches, read_binary, read_schema
 from spinney.io._delimited import DelimitedFile, open_delimited
-from spinney.io._form import NUMBER, TextForm, dated
 from spinney.io._source import Source, find_sources
+from spinney.io._text_form import NUMBER, TextForm, dated
 from spinney.io._typed_text import read_typed, settle_types, typed_batches
 
 __all__ = ["TableFile", "read_pieces", "read_table", "unknown_column"]
@@ -55,7 +55,7 @@ class TableFile:
     renamed: dict[str, str] = field(default_factory=dict)
     _location: Callable[[int], str] | None = field(default=None, repr=False, compare=False)
 
-    def place_of(self, row: int) -> str:
+    def location_of(self, row: int) -> str:
         """Return the line (of a text file) or the number of a row, counted from 0."""
         return f"row {row + 1:,}" if self._location is None else self._location(row)
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from threadpoolctl import threadpool_limits
 
 from spinney.mixture._starts import initial_components
-from spinney.mixture.em import Components, EmResult, Rows, core_mixture, run_em
+from spinney.mixture.em import Components, EmResult, WeightedRows, core_mixture, run_em
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 
@@ -205,11 +205,11 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
         self._check_parameters(used, xp=get_namespace(used)[0])
         # Results of BLAS may depend on its number of threads, and the matrices here are small.
         with threadpool_limits(limits=1, user_api="blas"):
-            rows = Rows.about_their_mean(used, weights, effective_n_jobs(self.n_jobs))
+            rows = WeightedRows.about_their_mean(used, weights, effective_n_jobs(self.n_jobs))
             self._fit_from_all_starts(rows)
         return X
 
-    def _fit_from_all_starts(self, rows: Rows) -> None:
+    def _fit_from_all_starts(self, rows: WeightedRows) -> None:
         is_continued = self.warm_start and hasattr(self, "converged_")
         random_state = check_random_state(self.random_state)
         best: EmResult | None = None
@@ -259,7 +259,7 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
                 f"reg_covar={self.reg_covar}, or decrease n_components={self.n_components}"
             )
 
-    def _keep(self, best: EmResult, rows: Rows) -> None:
+    def _keep(self, best: EmResult, rows: WeightedRows) -> None:
         found = best.components
         dtype = rows.X.dtype
         parameters = (found.weights, found.means + rows.shift, found.covariances, found.factors)
@@ -269,7 +269,7 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
         self.lower_bounds_ = best.lower_bounds
         self.lower_bound_ = best.lower_bounds[-1] if best.lower_bounds else -np.inf
 
-    def _last_fit(self, rows: Rows) -> Components:
+    def _last_fit(self, rows: WeightedRows) -> Components:
         return Components(
             self.covariance_type,
             np.asarray(self.weights_, dtype=np.float64),
@@ -278,7 +278,7 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
             np.asarray(self.precisions_cholesky_, dtype=np.float64),
         )
 
-    def _start(self, rows: Rows, random_state: np.random.RandomState) -> Components:
+    def _start(self, rows: WeightedRows, random_state: np.random.RandomState) -> Components:
         given = (self.weights_init, self.means_init, self.precisions_init)
         if any(value is None for value in given):
             start = initial_components(

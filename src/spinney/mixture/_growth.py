@@ -12,7 +12,7 @@ from spinney.mixture.em import (
     Components,
     EmResult,
     Prior,
-    Rows,
+    WeightedRows,
     core_mixture,
     run_em,
     sum_moments,
@@ -51,7 +51,7 @@ def count_parameters(components: Components, total: float, prior: Prior) -> floa
 
 
 def grow_mixture(
-    rows: Rows,
+    rows: WeightedRows,
     kind: str,
     prior: Prior,
     *,
@@ -92,7 +92,7 @@ def grow_mixture(
     return best
 
 
-def split_widest(rows: Rows, components: Components, prior: Prior) -> Labels | None:
+def split_widest(rows: WeightedRows, components: Components, prior: Prior) -> Labels | None:
     """Return labels of rows by component, with the widest component split in two.
 
     The split is at its mean, across its principal axis. The width of a component is its scatter

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from spinney.mixture._bayes_rule import BayesRule
 from spinney.mixture._gaussian_mixture import GaussianMixture
 from spinney.mixture._growth import GrownMixture, grow_mixture
-from spinney.mixture.em import Components, Prior, Rows, sum_moments
+from spinney.mixture.em import Components, Prior, WeightedRows, sum_moments
 from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["MixtureClassifier"]
@@ -166,7 +166,7 @@ class MixtureClassifier(BayesRule):
             present = np.flatnonzero(self._class_shares)
             for c in present:
                 own = codes == c
-                groups.append(Rows.about_their_mean(X[own], weights[own], n_threads))
+                groups.append(WeightedRows.about_their_mean(X[own], weights[own], n_threads))
             sizes = [sizes[c] for c in present]
             best = self._choose(groups, sizes, self._estimate_prior(groups))
         self.mixtures_: list[GaussianMixture | None] = [None] * len(self.classes_)
@@ -186,7 +186,7 @@ class MixtureClassifier(BayesRule):
         return self
 
     def _choose(
-        self, groups: list[Rows], sizes: list[int | None], prior: Prior
+        self, groups: list[WeightedRows], sizes: list[int | None], prior: Prior
     ) -> list[GrownMixture]:
         kinds = KINDS if self.covariance_type == "bic" else (self.covariance_type,)
         found: dict[str, list[GrownMixture]] = {}
@@ -210,7 +210,7 @@ class MixtureClassifier(BayesRule):
         self.covariance_type_ = next(kind for kind in kinds if self.bic_[kind] <= limit)
         return found[self.covariance_type_]
 
-    def _estimate_prior(self, groups: list[Rows]) -> Prior:
+    def _estimate_prior(self, groups: list[WeightedRows]) -> Prior:
         """Return the prior: the covariance within classes, shrunk towards its diagonal."""
         n_features = groups[0].X.shape[1]
         n_rows = float(2 * n_features + 4 if self.prior_rows is None else self.prior_rows)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from spinney.mixture.em import Components, Prior, Rows, estimate, sum_moments
+from spinney.mixture.em import Components, Prior, WeightedRows, estimate, sum_moments
 
 __all__ = ["components_of_labels", "initial_components"]
 
@@ -17,7 +17,7 @@ _DRAWN_AT_ONCE = 1 << 16  # rows of random responsibilities in memory at once
 
 def initial_components(
     init_params: str,
-    rows: Rows,
+    rows: WeightedRows,
     kind: str,
     *,
     n_components: int,
@@ -45,7 +45,7 @@ def initial_components(
 
 
 def _random_components(
-    rows: Rows,
+    rows: WeightedRows,
     kind: str,
     n_components: int,
     reg_covar: float,
@@ -64,7 +64,7 @@ def _random_components(
 
 
 def components_of_labels(
-    rows: Rows,
+    rows: WeightedRows,
     kind: str,
     labels: NDArray[np.int32],
     *,

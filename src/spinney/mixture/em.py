@@ -16,11 +16,11 @@ from sklearn.mixture._gaussian_mixture import (
 from spinney import _core
 
 __all__ = [
+    "ComponentMoments",
     "Components",
     "EmResult",
-    "Moments",
     "Prior",
-    "Rows",
+    "WeightedRows",
     "core_mixture",
     "estimate",
     "run_em",
@@ -37,7 +37,7 @@ _NOISE = 8 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
-class Rows:
+class WeightedRows:
     """Rows with weights, and a shift that avoids the loss of digits by large offsets.
 
     Attributes
@@ -58,7 +58,7 @@ class Rows:
     n_threads: int
 
     @classmethod
-    def about_their_mean(cls, X: Array, weights: Floats | None, n_threads: int) -> Rows:
+    def about_their_mean(cls, X: Array, weights: Floats | None, n_threads: int) -> WeightedRows:
         """Return rows with their mean as the shift."""
         rows = cls(X, weights, np.array(X[0], dtype=np.float64), n_threads)
         n_rows, n_features = X.shape
@@ -76,7 +76,7 @@ class Rows:
         """Total weight of the rows."""
         return float(len(self.X) if self.weights is None else self.weights.sum())
 
-    def block(self, rows: slice) -> Rows:
+    def block(self, rows: slice) -> WeightedRows:
         """Return a block of the rows, with the same shift."""
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, X=self.X[rows], weights=weights)
@@ -124,7 +124,7 @@ class Prior:
 
 
 @dataclass(frozen=True)
-class Moments:
+class ComponentMoments:
     """Sums over rows relative to the means of components.
 
     `cpp/spinney/mixture/passes.h` defines them.
@@ -136,9 +136,11 @@ class Moments:
     products: Floats
     overlaps: Floats
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: ComponentMoments) -> ComponentMoments:
         """Return the moments of two sets of rows relative to the same means."""
-        return Moments(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+        return ComponentMoments(
+            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(self))
+        )
 
 
 @dataclass(frozen=True)
@@ -178,12 +180,12 @@ def core_mixture(components: Components, shift: Floats) -> Any:
 
 
 def sum_moments(
-    rows: Rows,
+    rows: WeightedRows,
     components: Components,
     *,
     labels: NDArray[np.int32] | None = None,
     shares: Floats | None = None,
-) -> Moments:
+) -> ComponentMoments:
     """Return sums over all rows; given `labels` or `shares` are responsibilities."""
     sums_of_core = core_mixture(components, rows.shift).sum_moments(
         rows.X, rows.weights, labels, shares, rows.n_threads
@@ -194,7 +196,7 @@ def sum_moments(
         "full": (n_components, n_features, n_features),
         "tied": (n_features, n_features),
     }
-    return Moments(
+    return ComponentMoments(
         log_likelihood,
         counts,
         sums.reshape(n_components, n_features),
@@ -204,7 +206,7 @@ def sum_moments(
 
 
 def estimate(
-    moments: Moments, before: Components, reg_covar: float, prior: Prior | None = None
+    moments: ComponentMoments, before: Components, reg_covar: float, prior: Prior | None = None
 ) -> Components:
     """Return the components after an M step.
 
@@ -294,7 +296,7 @@ def _factor(covariances: Floats, before: Components) -> tuple[Floats, tuple[int,
 
 
 def run_em(
-    rows: Rows,
+    rows: WeightedRows,
     start: Components,
     *,
     tol: float,

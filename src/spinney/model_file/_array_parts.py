@@ -19,7 +19,9 @@ Record = dict[str, Any]
 Store = Callable[[NDArray[Any]], str]  # keeps a tensor and returns its name
 
 _MOST_AXES = 32
-_NUMBERS = frozenset("?bhilqBHILQefd")  # type characters of numbers that are stored unchanged
+_NUMBERS = frozenset(
+    "?bhilqBHILQefd"
+)  # type characters of numeric dtypes that are stored unchanged
 _MISSING = -1  # length of a None among strings
 # NumPy pads all strings of an array to the width of its dtype. A damaged file of a few bytes must
 # not allocate gigabytes, so that an array of strings may take at most _ROOM bytes, or _GROWTH times
@@ -81,7 +83,7 @@ def array_from_record(record: Record, tensors: dict[str, NDArray[Any]]) -> NDArr
 
 
 def dtype_by_name(name: Any) -> np.dtype[Any]:
-    """Return a dtype of numbers, strings, times, or objects (strings and None)."""
+    """Return a numeric dtype, or one of strings, times, or objects (strings and None)."""
     if type(name) is not str or "," in name:
         raise ValueError(f"invalid dtype {name!r}")
     dtype = np.dtype(name)
@@ -91,7 +93,7 @@ def dtype_by_name(name: Any) -> np.dtype[Any]:
 
 
 def _stored_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype of the tensor for an array of numbers or times."""
+    """Return the dtype of the tensor for a numeric array or an array of times."""
     if dtype.kind == "c":
         return np.dtype(f"f{dtype.itemsize // 2}")
     return np.dtype(np.int64) if dtype.kind in "mM" else dtype

@@ -70,7 +70,7 @@ _PARTS = {
     "spinney.neighbors.RowTree": "spinney.neighbors._neighborhoods",
     "spinney.neighbors.Smoother": "spinney.neighbors._smoother",
     "spinney.neighbors.StringIndex": "spinney.neighbors._strings",
-    "spinney.neighbors.StringRows": "spinney.neighbors._strings",
+    "spinney.neighbors.StringRows": "spinney.neighbors._strings:StringColumn",
     "spinney.neighbors.VectorDistances": "spinney.neighbors._metrics",
     "spinney.neighbors.VectorIndex": "spinney.neighbors._index",
     "spinney.neighbors.Width": "spinney.neighbors._smoother",

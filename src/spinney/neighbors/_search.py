@@ -29,7 +29,7 @@ from spinney.neighbors._metrics import (
     estimate_params,
     violates_triangle_inequality,
 )
-from spinney.neighbors._strings import StringIndex, StringRows
+from spinney.neighbors._strings import StringColumn, StringIndex
 from spinney.neighbors._weights import WEIGHTS
 from spinney.runtime.threads import effective_n_jobs
 
@@ -153,7 +153,7 @@ class NeighborSearch(ModelMethods):
         rows, numeric = np.zeros((n_rows, 1)), is_regressor(self)
         return check_X_y(rows, y, multi_output=True, y_numeric=numeric, estimator=self)[1]
 
-    def _strings_of(self, X: Any) -> StringRows | None:
+    def _strings_of(self, X: Any) -> StringColumn | None:
         """Return the rows if they are strings and the metric supports strings."""
         is_required = self._has_name("edit")
         if not (is_required or self._has_name("hamming") or callable(self.metric)):
@@ -161,7 +161,7 @@ class NeighborSearch(ModelMethods):
         if not is_required and (sp.issparse(X) or getattr(X, "ndim", 2) > 2):
             return None
         strings = read_strings(X, required=is_required)
-        return None if strings is None else StringRows(strings)
+        return None if strings is None else StringColumn(strings)
 
     def _index_vectors(self, X: Any) -> None:
         """Estimate the metric's parameters, select the algorithm and build the index."""
@@ -272,7 +272,7 @@ class NeighborSearch(ModelMethods):
         if isinstance(self._index, GowerIndex):
             return self._index.read(self, X)
         if isinstance(self._index, StringIndex):
-            return StringRows(read_strings(X, required=True) or [])
+            return StringColumn(read_strings(X, required=True) or [])
         if self._has_name("precomputed"):
             distances = _check_precomputed(X)
             if distances.shape[1] != self.n_samples_fit_:

@@ -11,18 +11,18 @@ from spinney import _core
 from spinney.data.strings import encode_strings
 from spinney.neighbors._index import BlockIndex
 
-__all__ = ["StringIndex", "StringRows"]
+__all__ = ["StringColumn", "StringIndex"]
 
 
-class StringRows:
-    """Strings with the shape and the slices of rows."""
+class StringColumn:
+    """One column of strings that has a shape and slices like an array."""
 
     def __init__(self, strings: list[str]) -> None:
         self.strings = strings
         self.shape = (len(strings), 1)
 
-    def __getitem__(self, rows: slice) -> StringRows:
-        return StringRows(self.strings[rows])
+    def __getitem__(self, rows: slice) -> StringColumn:
+        return StringColumn(self.strings[rows])
 
     def encoded(self) -> _core.Strings:
         """Return the core's strings."""
@@ -32,14 +32,14 @@ class StringRows:
 class StringIndex(BlockIndex):
     """Brute force with "edit" or "hamming" distance or a function of two strings."""
 
-    def __init__(self, rows: StringRows, metric: Any, params: dict[str, Any]) -> None:
+    def __init__(self, rows: StringColumn, metric: Any, params: dict[str, Any]) -> None:
         self.rows = rows
         self.n_rows = rows.shape[0]
         self.metric = metric
         self.params = params
         self._encoded: Any = None  # created on demand: pickles cannot contain it
 
-    def measure(self, X: StringRows, n_threads: int) -> NDArray[np.float64]:
+    def measure(self, X: StringColumn, n_threads: int) -> NDArray[np.float64]:
         out = np.empty((X.shape[0], self.n_rows))
         if callable(self.metric):
             for distances, x in zip(out, X.strings, strict=True):

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 )
 from threadpoolctl import threadpool_limits
 
-from spinney.mixture.em import Components, Rows, sum_moments
+from spinney.mixture.em import Components, WeightedRows, sum_moments
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 
@@ -141,7 +141,7 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimat
             positive = weights > 0
             if not positive.all():
                 X, weights = X[positive], weights[positive]
-        rows = Rows.about_their_mean(X, weights, effective_n_jobs(self.n_jobs))
+        rows = WeightedRows.about_their_mean(X, weights, effective_n_jobs(self.n_jobs))
         self.mean_ = rows.shift
         self.covariance_ = _covariance(rows)
         if not np.isfinite(self.covariance_).all():
@@ -261,7 +261,7 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimat
         return np.asarray(names, dtype=object)[self._sources]
 
 
-def _covariance(rows: Rows) -> Floats:
+def _covariance(rows: WeightedRows) -> Floats:
     """Return the covariance of rows."""
     n_features = rows.X.shape[1]
     zero_mean = Components("full", np.ones(1), np.zeros((1, n_features)), None, None)

@@ -37,7 +37,7 @@ def progress_hook(estimator: Any, *, scored: bool = False) -> Callable[..., bool
                 )
             given.append(callback)
     if estimator.verbose:
-        given.append(_Bar(type(estimator).__name__))
+        given.append(_FitBar(type(estimator).__name__))
     if not given:
         return None
     listeners = [(listener, scored and _takes_three(listener)) for listener in given]
@@ -60,7 +60,7 @@ def _takes_three(listener: Any) -> bool:
     return True
 
 
-class _Bar:
+class _FitBar:
     """A progress bar on standard error, created at the first report of progress."""
 
     def __init__(self, title: str) -> None:

@@ -38,7 +38,7 @@ _UNLIMITED = int(np.iinfo(np.int64).max)
 
 
 def html_with_tree(estimator: Any, html: str) -> str:
-    """Append the SVG picture of a fitted tree to scikit-learn's notebook HTML."""
+    """Append the SVG diagram of a fitted tree to scikit-learn's notebook HTML."""
     if not hasattr(estimator, "tree_"):
         return html
 

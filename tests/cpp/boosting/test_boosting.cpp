@@ -172,12 +172,12 @@ TEST(blocks_of_a_table_are_coded_in_place) {
   }
   table::BinnedMatrix part(bins, 3000);
   for (const std::size_t first : {std::size_t{1200}, std::size_t{0}}) {
-    table::Table piece = data.table;
-    piece.n_rows = first == 0 ? 1200 : 1800;
-    for (table::Column& column : piece.columns) {
+    table::Table block = data.table;
+    block.n_rows = first == 0 ? 1200 : 1800;
+    for (table::Column& column : block.columns) {
       column.data += static_cast<std::ptrdiff_t>(first) * column.stride;
     }
-    part.write(piece, first, 2);
+    part.write(block, first, 2);
   }
   part.complete(std::vector<std::int64_t>(whole.n_features()));
   for (std::size_t f = 0; f < whole.n_features(); ++f) {

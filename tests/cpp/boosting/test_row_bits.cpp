@@ -60,12 +60,12 @@ TEST(rows_reach_the_leaf_of_their_bits) {
     std::vector<std::uint16_t> out(n_codes);
     RowBits::choose(questions.data(), n_levels, answers.data(), out.data());
     for (std::size_t i = 0; i < n_codes; ++i) {
-      std::size_t place = 0;
+      std::size_t position = 0;
       for (std::size_t level = 0; level < n_levels; ++level) {
-        const std::uint32_t question = questions[(std::size_t{1} << level) - 1 + place];
-        place = 2 * place + static_cast<std::size_t>(bit(answers, question, i));
+        const std::uint32_t question = questions[(std::size_t{1} << level) - 1 + position];
+        position = 2 * position + static_cast<std::size_t>(bit(answers, question, i));
       }
-      CHECK(out[i] == place);
+      CHECK(out[i] == position);
     }
   }
 }

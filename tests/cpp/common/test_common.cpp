@@ -58,9 +58,9 @@ TEST(below_is_uniform) {
 TEST(parallel_for_runs_every_task_once) {
   for (const int n_threads : {1, 2, 5}) {
     std::vector<std::atomic<int>> seen(1000);
-    parallel_for(seen.size(), n_threads, [&](std::size_t piece, int worker) {
+    parallel_for(seen.size(), n_threads, [&](std::size_t task, int worker) {
       CHECK(worker >= 0 && worker < n_threads);
-      ++seen[piece];
+      ++seen[task];
     });
     for (const auto& count : seen) CHECK(count == 1);
   }
@@ -70,8 +70,8 @@ TEST(parallel_for_rethrows_and_stays_usable) {
   for (int round = 0; round < 20; ++round) {
     bool caught = false;
     try {
-      parallel_for(100, 4, [](std::size_t piece, int) {
-        if (piece == 37) throw std::runtime_error("37");
+      parallel_for(100, 4, [](std::size_t task, int) {
+        if (task == 37) throw std::runtime_error("37");
       });
     } catch (const std::runtime_error& error) {
       caught = std::string(error.what()) == "37";
@@ -100,14 +100,14 @@ TEST(parallel_tasks_runs_tasks_that_are_added_later) {
         n_threads,
         [&]() -> int* {
           if (ready.empty()) return nullptr;
-          int* const piece = ready.back();
+          int* const task = ready.back();
           ready.pop_back();
-          return piece;
+          return task;
         },
-        [](int& piece) { ++piece; },
-        [&](int& piece) {
+        [](int& task) { ++task; },
+        [&](int& task) {
           ++n_finished;
-          const auto i = static_cast<std::size_t>(&piece - n_runs.data());
+          const auto i = static_cast<std::size_t>(&task - n_runs.data());
           for (const std::size_t child : {2 * i, 2 * i + 1}) {
             if (child < n_runs.size()) ready.push_back(&n_runs[child]);
           }
@@ -119,14 +119,14 @@ TEST(parallel_tasks_runs_tasks_that_are_added_later) {
 
 TEST(parallel_tasks_rethrows) {
   for (int round = 0; round < 20; ++round) {
-    std::vector<int> pieces(50);
+    std::vector<int> tasks(50);
     std::size_t next = 0;
     bool caught = false;
     try {
       parallel_tasks(
-          3, [&]() -> int* { return next < pieces.size() ? &pieces[next++] : nullptr; },
-          [&](const int& piece) {
-            if (&piece == &pieces[20]) throw std::runtime_error("20");
+          3, [&]() -> int* { return next < tasks.size() ? &tasks[next++] : nullptr; },
+          [&](const int& task) {
+            if (&task == &tasks[20]) throw std::runtime_error("20");
           },
           [](const int&) {});
     } catch (const std::runtime_error& error) {

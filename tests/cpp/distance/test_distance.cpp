@@ -84,13 +84,13 @@ TEST(string_comparisons_do_not_depend_on_threads) {
     a.push_back(i * 7 % 40);
     b.push_back(i * i % 40);
   }
-  const auto ask = [&](StringMetric metric, int n_threads, bool* out) {
+  const auto compare = [&](StringMetric metric, int n_threads, bool* out) {
     find_closer(metric, strings, strings, {x, a, b}, n_threads, out);
   };
   for (const auto metric : {StringMetric::edit, StringMetric::hamming}) {
     const auto one = std::make_unique<bool[]>(x.size()), two = std::make_unique<bool[]>(x.size());
-    ask(metric, 1, one.get());
-    ask(metric, 3, two.get());
+    compare(metric, 1, one.get());
+    compare(metric, 3, two.get());
     bool same = true;
     for (std::size_t i = 0; i < x.size(); ++i) same = same && one[i] == two[i];
     CHECK(same);

@@ -40,13 +40,13 @@ TEST(nearest_breaks_ties_by_the_smaller_index) {
 
 TEST(gower_ignores_missing_values) {
   // Three rows of two columns: numbers with a range of 4, and categories.
-  const std::vector<double> numbers = {0, 4, missing}, asked_numbers = {1, missing};
-  const std::vector<std::int32_t> codes = {0, -1, -1}, asked_codes = {MixedRows::unseen, -1};
+  const std::vector<double> numbers = {0, 4, missing}, query_numbers = {1, missing};
+  const std::vector<std::int32_t> codes = {0, -1, -1}, query_codes = {MixedRows::unseen, -1};
   const double scale = 0.25, weight = 1;
   const bool misses = true;
   const MixedColumns columns{1, 1, &scale, &weight, &weight, &misses, &misses};
   const MixedRows rows{numbers.data(), codes.data(), 3};
-  const MixedRows queries{asked_numbers.data(), asked_codes.data(), 2};
+  const MixedRows queries{query_numbers.data(), query_codes.data(), 2};
   std::vector<double> all(6);
   gower_distances(columns, queries, rows, 1, all.data());
   CHECK((all == std::vector<double>{0.625, 0.75, 1, 1, 1, 1}));

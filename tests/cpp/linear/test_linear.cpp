@@ -67,7 +67,7 @@ TEST(logistic_derivatives_match_the_formula) {
     for (std::size_t i = 0; i < n; ++i) targets[i] = i % 3 == 0 ? 1 : 0;
     for (double& value : w) value /= static_cast<double>(d);
     const BinaryProblem problem{targets.data(), p.weights.data(), w.data()};
-    const Derivatives told = measure_binary(p.rows(), p.centre.data(), problem, true, 2);
+    const Derivatives actual = measure_binary(p.rows(), p.centre.data(), problem, true, 2);
     const Derivatives first = measure_binary(p.rows(), p.centre.data(), problem, false, 1);
     double loss = 0;
     std::vector<double> gradient(d + 1), line(d + 1);
@@ -82,12 +82,12 @@ TEST(logistic_derivatives_match_the_formula) {
         line[j] += p.weights[i] * share * (1 - share) * p.at(i, j) * p.at(i, d / 2);
       }
     }
-    CHECK(close(told.loss, loss));
+    CHECK(close(actual.loss, loss));
     CHECK(close(first.loss, loss));
     for (std::size_t j = 0; j <= d; ++j) {
-      CHECK(close(told.gradient[j], gradient[j]));
+      CHECK(close(actual.gradient[j], gradient[j]));
       CHECK(close(first.gradient[j], gradient[j]));
-      CHECK(close(told.hessian[(d / 2) * (d + 1) + j], line[j]));
+      CHECK(close(actual.hessian[(d / 2) * (d + 1) + j], line[j]));
     }
   }
 }
@@ -126,9 +126,9 @@ TEST(coordinate_descent_reaches_the_optimum) {
   }
   std::vector<double> w(d, 0.0);
   const Penalty penalty{absolute.data(), square.data()};
-  const Descent told =
+  const Descent result =
       descend_by_matrix(hessian.data(), gradient.data(), d, penalty, 1e-12, 10000, w.data());
-  CHECK(told.violation <= 1e-12);
+  CHECK(result.violation <= 1e-12);
   for (std::size_t a = 0; a < d; ++a) {
     double slope = gradient[a] + square[a] * w[a];
     for (std::size_t b = 0; b < d; ++b) slope += hessian[a * d + b] * w[b];

@@ -73,15 +73,15 @@ TEST(perceptron_matches_the_slow_loop) {
         sum.intercept += plane.intercept;
       }
     }
-    const auto& answer = problems[0].answer;
+    const auto& result = problems[0].answer;
     CHECK(problems[0].n_mistakes == n_mistakes);
     const bool average = variant == PerceptronVariant::average;
     for (std::size_t j = 0; j < data.n_features; ++j) {
       const double expected = average ? sum.coef[j] / static_cast<double>(n_met) : plane.coef[j];
-      CHECK(std::fabs(answer.coef[j] - expected) < 1e-12);
+      CHECK(std::fabs(result.coef[j] - expected) < 1e-12);
     }
     const double expected = average ? sum.intercept / static_cast<double>(n_met) : plane.intercept;
-    CHECK(std::fabs(answer.intercept - expected) < 1e-12);
+    CHECK(std::fabs(result.intercept - expected) < 1e-12);
   }
 }
 

@@ -29,11 +29,11 @@ Found search(const Hnsw& index, const std::vector<float>& queries, std::size_t k
   const std::size_t n = queries.size() / index.n_features();
   Found out{std::vector<float>(n * k), std::vector<Slot>(n * k)};
   common::Watch watch;
-  const Hnsw::Answer answer{out.distances.data(), out.slots.data()};
+  const Hnsw::Answer result{out.distances.data(), out.slots.data()};
   if (exact) {
-    index.search_exactly(queries.data(), n, k, allowed, n_threads, watch, answer);
+    index.search_exactly(queries.data(), n, k, allowed, n_threads, watch, result);
   } else {
-    index.search(queries.data(), n, k, ef, allowed, n_threads, watch, answer);
+    index.search(queries.data(), n, k, ef, allowed, n_threads, watch, result);
   }
   return out;
 }

@@ -1,4 +1,4 @@
-"""Makes the models of other libraries in this folder, and what they say of some rows.
+"""Make the models of other libraries in this folder, and their predictions for some rows.
 
     python tests/data/imported/make.py
 
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent
 
 
 def make_rows(n: int, seed: int) -> Any:
-    """Four columns of numbers with gaps and zeros, and one of whole numbers from 0 to 11."""
+    """Return four columns with missing values and zeros, and one with integers from 0 to 11."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5)).round(3)
     X[rng.random(X.shape) < 0.15] = 0.0
@@ -27,11 +27,11 @@ def make_rows(n: int, seed: int) -> Any:
 
 
 def make_score(X: Any) -> Any:
-    """A number that depends on three of the columns."""
+    """Return a target that depends on three of the columns."""
     return np.nan_to_num(X[:, 0], nan=0.7) - np.isin(X[:, 4], [1, 5, 7]) * 1.5 + (X[:, 1] > 0.2)
 
 
-def make_lightgbm(X: Any, score: Any, asked: Any) -> dict[str, Any]:
+def make_lightgbm(X: Any, score: Any, queries: Any) -> dict[str, Any]:
     """Train and save boosters of LightGBM."""
     import lightgbm
 
@@ -47,16 +47,16 @@ def make_lightgbm(X: Any, score: Any, asked: Any) -> dict[str, Any]:
             np.exp(score).round(),
         ),
     }
-    told = {}
+    predictions = {}
     for name, (params, y) in cases.items():
         data = lightgbm.Dataset(X, y, categorical_feature=[4])
         model = lightgbm.train({**common, **params}, data, 3)
         model.save_model(FOLDER / f"lightgbm_{name}.txt")
-        told[f"lightgbm_{name}.txt"] = model.predict(asked).tolist()
-    return told
+        predictions[f"lightgbm_{name}.txt"] = model.predict(queries).tolist()
+    return predictions
 
 
-def make_xgboost(X: Any, score: Any, asked: Any) -> dict[str, Any]:
+def make_xgboost(X: Any, score: Any, queries: Any) -> dict[str, Any]:
     """Train and save boosters of XGBoost."""
     import xgboost
 
@@ -74,17 +74,17 @@ def make_xgboost(X: Any, score: Any, asked: Any) -> dict[str, Any]:
         ),
         "outputs.ubj": ({"objective": "reg:squarederror"}, np.c_[score, -2 * score]),
     }
-    told = {}
+    predictions = {}
     for name, (params, y) in cases.items():
         data = xgboost.DMatrix(X, y, feature_types=kinds, enable_categorical=True)
         model = xgboost.train({**common, **params}, data, 3)
         model.save_model(FOLDER / f"xgboost_{name}")
-        rows = xgboost.DMatrix(asked, feature_types=kinds, enable_categorical=True)
-        told[f"xgboost_{name}"] = model.predict(rows).astype(np.float64).tolist()
-    return told
+        rows = xgboost.DMatrix(queries, feature_types=kinds, enable_categorical=True)
+        predictions[f"xgboost_{name}"] = model.predict(rows).astype(np.float64).tolist()
+    return predictions
 
 
-def make_catboost(X: Any, score: Any, asked: Any) -> dict[str, Any]:
+def make_catboost(X: Any, score: Any, queries: Any) -> dict[str, Any]:
     """Train and save boosters of CatBoost."""
     import catboost
 
@@ -103,31 +103,33 @@ def make_catboost(X: Any, score: Any, asked: Any) -> dict[str, Any]:
             np.exp(score),
         ),
     }
-    told = {}
+    predictions = {}
     for name, (kind, params, y) in cases.items():
         model = kind(**common, **params).fit(X, y)
         path = FOLDER / f"catboost_{name}.json"
         model.save_model(path, format="json")
         document = json.loads(path.read_text())
-        kept = ("params", "class_params")  # all else is about the machine and the time
+        kept = ("params", "class_params")  # the rest describes the machine and the time
         info = {key: document["model_info"][key] for key in kept if key in document["model_info"]}
         document["model_info"] = info
         path.write_text(json.dumps(document) + "\n")
-        proba = (model.predict if name == "leafwise" else model.predict_proba)(asked)
-        told[path.name] = (proba[:, 1] if name == "binary" else proba).tolist()
-    return told
+        proba = (model.predict if name == "leafwise" else model.predict_proba)(queries)
+        predictions[path.name] = (proba[:, 1] if name == "binary" else proba).tolist()
+    return predictions
 
 
 def main() -> None:
-    """Write everything."""
-    X, asked = make_rows(300, 0), make_rows(60, 1)
-    asked[:5] *= 1e20
-    asked[:5, 4] = np.arange(5)
+    """Write the models and their predictions."""
+    X, queries = make_rows(300, 0), make_rows(60, 1)
+    queries[:5] *= 1e20
+    queries[:5, 4] = np.arange(5)
     score = make_score(X)
-    told = make_lightgbm(X, score, asked) | make_xgboost(X, score, asked)
-    told |= make_catboost(X, score, asked)
-    rows = [[None if np.isnan(v) else v for v in row] for row in asked.tolist()]
-    (FOLDER / "expected.json").write_text(json.dumps({"rows": rows, "told": told}) + "\n")
+    predictions = make_lightgbm(X, score, queries) | make_xgboost(X, score, queries)
+    predictions |= make_catboost(X, score, queries)
+    rows = [[None if np.isnan(v) else v for v in row] for row in queries.tolist()]
+    (FOLDER / "expected.json").write_text(
+        json.dumps({"rows": rows, "predictions": predictions}) + "\n"
+    )
 
 
 if __name__ == "__main__":

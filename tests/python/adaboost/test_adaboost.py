@@ -125,7 +125,7 @@ def test_margins_by_hand():
 
 
 def plain_loop(X, y, depth, n_rounds, learning_rate, algorithm):
-    """AdaBoost of the papers, with one tree at a time."""
+    """Reference implementation of AdaBoost as in the papers, one tree at a time."""
     classes, codes = np.unique(y, return_inverse=True)
     n, K = len(y), len(classes)
     weights, trees, alphas = np.full(n, 1 / n), [], []
@@ -154,7 +154,7 @@ def plain_loop(X, y, depth, n_rounds, learning_rate, algorithm):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("data", [load_breast_cancer, load_iris])
 @pytest.mark.parametrize("learning_rate", [1.0, 0.3])
-def test_core_equals_the_plain_loop(algorithm, data, learning_rate):
+def test_boosting_in_the_core_equals_a_plain_loop(algorithm, data, learning_rate):
     X, y = data(return_X_y=True)
     depth = 1 if data is load_breast_cancer else 2
     model = AdaBoostClassifier(
@@ -450,7 +450,7 @@ def test_perfect_regressor_is_the_last():
 
 @pytest.mark.parametrize("kind", ["AdaBoost", "Bagging"])
 @pytest.mark.parametrize("task", ["Classifier", "Regressor"])
-def test_categories_are_those_of_the_trees(kind, task):
+def test_categories_equal_those_of_the_trees(kind, task):
     frame = pd.DataFrame({"a": np.arange(12.0), "b": pd.Categorical(list("xyzxyzxyzxyz"))})
     model = getattr(spinney.ensemble, kind + task)(n_estimators=3, random_state=0)
     with pytest.raises(AttributeError, match="categories_"):

@@ -1,4 +1,4 @@
-"""AnyBoost: descent of the loss, AdaBoost, orthogonal matching pursuit, early end."""
+"""AnyBoost: decreasing loss, AdaBoost, orthogonal matching pursuit, early end."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_line_search_ends_where_the_slope_is_zero():
     X, y = load_diabetes(return_X_y=True)
     for name, loss in REGRESSION_LOSSES.items():
         if name == "absolute_error":
-            continue  # its slope jumps
+            continue  # its derivative is discontinuous
         model = AnyBoostRegressor(loss=name, n_estimators=5).fit(X, y)
         direction = model.estimators_[-1].predict(X)
         slope = loss(y, model.predict(X))[1] @ direction

@@ -7,7 +7,7 @@ from sklearn.metrics import mean_pinball_loss
 from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
 
-def uneven(n, seed=0):
+def heteroscedastic_table(n, seed=0):
     """Create a table with noise that grows with the first column."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n, 3))
@@ -19,7 +19,7 @@ LEVELS = [0.9, 0.1, 0.5, 0.45]
 
 @pytest.mark.parametrize("n_estimators", [30, "auto"])
 def test_quantiles_never_cross_and_are_calibrated(n_estimators):
-    X, y = uneven(4000)
+    X, y = heteroscedastic_table(4000)
     model = GradientBoostingRegressor(
         loss="quantile", alpha=LEVELS, n_estimators=n_estimators, max_leaf_nodes=8, random_state=0
     ).fit(X[:2500], y[:2500])
@@ -34,7 +34,7 @@ def test_quantiles_never_cross_and_are_calibrated(n_estimators):
 
 
 def test_several_quantiles_equal_single_quantiles():
-    X, y = uneven(2000)
+    X, y = heteroscedastic_table(2000)
     common = {"loss": "quantile", "n_estimators": 50, "max_leaf_nodes": 8}
     together = GradientBoostingRegressor(alpha=[0.1, 0.8], **common).fit(X[:1500], y[:1500])
     predicted = together.predict(X[1500:])
@@ -49,7 +49,7 @@ def test_several_quantiles_equal_single_quantiles():
 
 
 def test_invalid_levels_raise():
-    X, y = uneven(60)
+    X, y = heteroscedastic_table(60)
     with pytest.raises(ValueError, match="alpha: expected levels between 0 and 1"):
         GradientBoostingRegressor(loss="quantile", alpha=[0.1, 1.5], n_estimators=2).fit(X, y)
     with pytest.raises(ValueError, match="alpha: expected one number"):
@@ -73,7 +73,7 @@ def test_scorer_of_probabilities_equals_predict():
 # ------------------------------------------------------------------------------------ gradients
 
 
-def rare(n, seed=0):
+def imbalanced_table(n, seed=0):
     """Create a table in which most rows are far from the boundary."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 6))
@@ -87,7 +87,7 @@ def log_loss(model, X, y):
 
 
 def test_gradient_sampling_beats_uniform_sampling():
-    X, y = rare(12_000)
+    X, y = imbalanced_table(12_000)
     losses = {}
     for sampling in ("uniform", "gradient"):
         losses[sampling] = np.mean(
@@ -102,9 +102,9 @@ def test_gradient_sampling_beats_uniform_sampling():
                 for seed in range(3)
             ]
         )
-    whole = GradientBoostingClassifier(n_estimators=60).fit(X[:6000], y[:6000])
+    on_all_rows = GradientBoostingClassifier(n_estimators=60).fit(X[:6000], y[:6000])
     assert losses["gradient"] < losses["uniform"] * 0.97
-    assert losses["gradient"] < log_loss(whole, X[6000:], y[6000:]) * 1.15
+    assert losses["gradient"] < log_loss(on_all_rows, X[6000:], y[6000:]) * 1.15
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "poisson"])
@@ -130,7 +130,7 @@ def test_gradient_sampling_is_unbiased(loss):
 
 
 def test_gradient_sampling_with_weights_classes_and_threads():
-    X, y = rare(1500)
+    X, y = imbalanced_table(1500)
     classes = y + (X[:, 3] > 1)
     weights = np.random.default_rng(0).uniform(0.5, 2, 1500)
     probabilities = [

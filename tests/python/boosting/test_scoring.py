@@ -90,10 +90,10 @@ def test_warm_start_with_a_score_equals_one_fit():
 def test_validation_rows_do_not_change_the_bins():
     X, y = load_diabetes(return_X_y=True)
     inside = GradientBoostingRegressor(**PLAIN).fit(X, y)
-    ((learned, watched),) = split_rows(len(y), 1, 0.1, seed=inside._continuation.seed)
-    assert len(watched) == np.ceil(0.1 * len(y))
+    ((train, validation),) = split_rows(len(y), 1, 0.1, seed=inside._continuation.seed)
+    assert len(validation) == np.ceil(0.1 * len(y))
     outside = GradientBoostingRegressor(**PLAIN).fit(
-        X[learned], y[learned], eval_set=(X[watched], y[watched])
+        X[train], y[train], eval_set=(X[validation], y[validation])
     )
     np.testing.assert_allclose(inside.predict(X), outside.predict(X))
 

@@ -163,7 +163,7 @@ def test_model_is_the_average_of_its_boosters(growth, monkeypatch):
 
 
 class FixedSeed(np.random.RandomState):
-    """Random state that returns one fixed seed."""
+    """Random state that always returns the same seed."""
 
     def __init__(self, seed):
         super().__init__(0)
@@ -283,7 +283,7 @@ def test_groups_in_fit_prevent_optimistic_validation_scores():
 # ------------------------------------------------------------------------------------ oblivious
 
 
-def questions_by_depth(tree):
+def splits_by_depth(tree):
     nodes_at = {0: [0]}
     for depth in itertools.count():
         nodes = nodes_at[depth]
@@ -302,11 +302,13 @@ def test_oblivious_trees_have_one_split_per_level():
         n_estimators=20, growth="oblivious", max_leaf_nodes=16, min_samples_leaf=1
     ).fit(X, y)
     for t in range(20):
-        # A node that a split would not divide skips it, so depths can differ from levels.
-        asked = {
-            q for level in questions_by_depth(model.fitted_model().store.tree(t)) for q in level
+        # A node skips a split with an empty side, so depths can differ from levels.
+        splits = {
+            split
+            for level in splits_by_depth(model.fitted_model().store.tree(t))
+            for split in level
         }
-        assert len(asked) <= 4
+        assert len(splits) <= 4
         assert 4 < (model.fitted_model().store.tree(t).children_left < 0).sum() <= 16
 
 
@@ -344,7 +346,7 @@ def test_oblivious_tree_is_optimal():
     _, f, value = best([np.ones(60, bool)])
     first = X[:, f] <= value
     _total, f2, value2 = best([first, ~first])
-    levels = list(questions_by_depth(model.fitted_model().store.tree(0)))
+    levels = list(splits_by_depth(model.fitted_model().store.tree(0)))
     assert levels[0][0][0] == f
     assert value <= levels[0][0][1] < value + 0.11
     assert levels[1][0][0] == f2

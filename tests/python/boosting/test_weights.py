@@ -18,7 +18,7 @@ from spinney.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from support.workers import assert_same, cut, fit_alone, fit_together
+from support.workers import assert_same, assign_rows, fit_on_one_worker, fit_on_workers
 
 REGRESSION = [
     "squared_error",
@@ -126,7 +126,7 @@ def test_scale_of_equal_weights_does_not_matter(seed, n_rows, scale, max_bins):
 def test_edges_are_weighted_quantiles(seed, n_rows, max_bins):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=n_rows)
-    weights = 2 * rng.random(n_rows) * (1 + np.sign(values)) + 0.01  # heavy on one side
+    weights = 2 * rng.random(n_rows) * (1 + np.sign(values)) + 0.01  # most weight is on one side
     edges = weighted_edges(values, weights, max_bins)
     assert len(edges) == max_bins - 1
     mass = np.bincount(np.searchsorted(edges, values), weights, minlength=max_bins)
@@ -195,8 +195,8 @@ def state_of(model, X):
     state = model.fitted_model().store.core.state()
     row_counts = ("sizes", "leaf_rows", "leaf_weight", "leaf_weight_exact")
     trees = {name: array.tobytes() for name, array in state.items() if name not in row_counts}
-    told = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
-    return trees, model.fitted_model().baseline.tobytes(), told.tobytes()
+    predicted = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+    return trees, model.fitted_model().baseline.tobytes(), predicted.tobytes()
 
 
 @settings(max_examples=120, deadline=None)
@@ -250,7 +250,7 @@ def test_integer_weights_equal_repeated_rows(
     estimator = GradientBoostingClassifier if task in CLASSIFICATION else GradientBoostingRegressor
     weights = rng.integers(0, heaviest + 1, n_rows)
     for row in np.unique(y if task in CLASSIFICATION else [0.0], return_index=True)[1]:
-        weights[row] = heaviest  # each class has a row
+        weights[row] = heaviest  # every class has at least one row
     repeats = np.repeat(np.arange(n_rows), weights)
     weighted = estimator(**settings_).fit(X, y, weights.astype(float))
     repeated = estimator(**settings_).fit(take(X, repeats), y[repeats])
@@ -293,14 +293,14 @@ def test_workers_with_weights_equal_one_process(
             **task_settings,
         )
 
-    alone = fit_alone(create(), X, y, weights.astype(float))
-    blocks = cut(n_rows, n_workers, rng)
-    for model in fit_together(create, blocks, X, y, weights.astype(float)):
-        assert_same(alone, model)
+    one_process = fit_on_one_worker(create(), X, y, weights.astype(float))
+    blocks = assign_rows(n_rows, n_workers, rng)
+    for model in fit_on_workers(create, blocks, X, y, weights.astype(float)):
+        assert_same(one_process, model)
     if integers:
         repeats = np.repeat(np.arange(n_rows), weights)
-        repeated = fit_alone(create(), take(X, repeats), y[repeats])
-        assert state_of(repeated, X) == state_of(alone, X)
+        repeated = fit_on_one_worker(create(), take(X, repeats), y[repeats])
+        assert state_of(repeated, X) == state_of(one_process, X)
 
 
 @settings(max_examples=40, deadline=None)
@@ -370,7 +370,7 @@ def test_integer_weights_equal_repeated_rows_with_normal_columns(model, task, n_
 
 
 def test_integer_weights_equal_repeated_rows_in_several_blocks():
-    """More rows than a block of sums holds, and more than leaf refinement uses."""
+    """Use more rows than a block of sums has and than leaf refinement uses."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60_000, 3))
     y = X[:, 0] + np.sin(3 * X[:, 1]) + 0.1 * rng.normal(size=60_000)

@@ -35,7 +35,7 @@ def shop(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tree(run: Run, shop: Path) -> Path:
-    """Write a model file with a tree that predicts who buys."""
+    """Write a model file with a tree that predicts the column `bought`."""
     out = shop.parent / "tree.spinney"
     drop = ("--drop", "id", "--drop", "spent")
     ended = run("fit", shop, "--target", "bought", "--model", "decision_tree", *drop, "-o", out)

@@ -30,7 +30,7 @@ def test_pipes(shop: Path) -> None:
     assert "on" in ended.stdout.splitlines()[1]
 
 
-def test_a_closed_pipe_is_silent(shop: Path, tree: Path) -> None:
+def test_closed_pipe_is_not_an_error(shop: Path, tree: Path) -> None:
     pd.concat([SHOP] * 200).to_csv(shop, index=False)
     ended = in_shell(
         "spinney predict tree.spinney shop.csv --keep-all --rows 100 | head -n 2; "
@@ -58,12 +58,12 @@ def test_help_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_streams_that_the_shell_has_closed(shop: Path, tree: Path) -> None:
-    few = "--target bought --models baseline --cv 2 --no-report -q"
+    options = "--target bought --models baseline --cv 2 --no-report -q"
     for command, code, message in [
         ("spinney compare - --target bought <&-", 2, "spinney: standard input is empty\n"),
         ("spinney predict tree.spinney - <&-", 2, "spinney: standard input is empty\n"),
         ("spinney show - <&-", 2, "spinney: standard input: not a model file"),
-        (f"spinney compare shop.csv {few} >&-", 0, ""),
+        (f"spinney compare shop.csv {options} >&-", 0, ""),
         ("spinney predict tree.spinney shop.csv >&-", 0, ""),
         ("spinney fit shop.csv --target bought --model decision_tree -o m >&- 2>&-", 0, ""),
         ("spinney show nowhere 2>&-", 2, ""),
@@ -76,12 +76,12 @@ def test_streams_that_the_shell_has_closed(shop: Path, tree: Path) -> None:
 
 
 def test_interruption_while_loading(tmp_path: Path) -> None:
-    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")  # shadows the real one
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")  # replaces the installed command
     ended = in_shell("spinney --version", tmp_path)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
 
-def test_a_model_goes_through_a_pipe(shop: Path) -> None:
+def test_model_is_read_from_and_written_to_a_pipe(shop: Path) -> None:
     fit = "spinney fit shop.csv --target bought --model decision_tree --drop id -q"
     ended = in_shell(
         f"mkfifo pipe && (cat pipe > one & {fit} -o pipe; wait) && test -p pipe && "
@@ -177,9 +177,7 @@ def _without_numbers(text: str) -> str:
     return "\n".join(line.rstrip() for line in masked.strip().splitlines())
 
 
-def test_the_guide_shows_the_output(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_guide_shows_the_output(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```console\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     shown = [part for block in blocks for part in block.split("$ spinney ")[1:]]

@@ -90,19 +90,24 @@ def test_bundled_spam_with_folds_of_the_demo(
 
     monkeypatch.setattr(sys.modules["spinney.comparison.compare"], "compare", compare)
     monkeypatch.setattr("spinney.cli._compare.perf_counter", lambda: 0.0)  # an exact time limit
-    few, note = ("--models", "baseline,decision_tree"), "Note: 5 folds, to keep this demo short; "
-    demo = run("compare", *few, "--out", tmp_path)
+    short_run, note = (
+        ("--models", "baseline,decision_tree"),
+        "Note: 5 folds, to keep this demo short; ",
+    )
+    demo = run("compare", *short_run, "--out", tmp_path)
     assert demo.code == 0
     assert "4,601 rows × 57 columns · 5 stratified folds" in demo.out
     # On one line of the output, and in the report.
     assert f"{note}full version: spinney compare --cv 10" in demo.out.splitlines()
     assert "full version: spinney compare --cv 10" in (tmp_path / "report.html").read_text("utf-8")
     assert "ended by" not in demo.out
-    options = run("compare", *few, "--no-report", "--cv", 3, "--time-limit", 60, "--max-rows", 900)
-    assert "900 rows × 57 columns · 3 stratified folds" in options.out
-    full = run("compare", *few, "--no-report", "--cv", 10)
+    limited = run(
+        "compare", *short_run, "--no-report", "--cv", 3, "--time-limit", 60, "--max-rows", 900
+    )
+    assert "900 rows × 57 columns · 3 stratified folds" in limited.out
+    full = run("compare", *short_run, "--no-report", "--cv", 10)
     assert "10 stratified folds" in full.out
-    assert note not in options.out + full.out
+    assert note not in limited.out + full.out
     assert [(one["cv"], one["time_limit"], one["max_rows"]) for one in calls] == [
         (5, 225.0, None),  # three quarters of the limit; the rest is for the report
         (3, 45.0, 900),
@@ -192,7 +197,7 @@ def test_errors_are_one_line(run: Run, shop: Path, tmp_path: Path) -> None:
 
 
 def test_module_and_exit_status(tmp_path: Path) -> None:
-    """``python -m spinney`` in a process of its own, without a traceback."""
+    """Run ``python -m spinney`` in a separate process; expect no traceback."""
     command = [sys.executable, "-m", "spinney", "compare", str(tmp_path / "none.csv")]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 2
@@ -217,24 +222,27 @@ def test_report_and_result(run: Run, shop: Path, tmp_path: Path) -> None:
     assert content["best"] == content["results"][0]["name"]
 
 
-def test_the_folder_of_the_report(run: Run, shop: Path, tmp_path: Path) -> None:
-    few = ("--target", "bought", "--cv", 3, "--models", "baseline")
-    assert "Report: spinney-report/report.html" in run("compare", shop, *few).out
+def test_folder_of_the_report(run: Run, shop: Path, tmp_path: Path) -> None:
+    options = ("--target", "bought", "--cv", 3, "--models", "baseline")
+    assert "Report: spinney-report/report.html" in run("compare", shop, *options).out
     shutil.rmtree(tmp_path / "spinney-report")
-    assert "Report" not in run("compare", shop, *few, "--no-report").out
-    assert json.loads(run("compare", shop, *few, "--json").out)["report"] is None
+    assert "Report" not in run("compare", shop, *options, "--no-report").out
+    assert json.loads(run("compare", shop, *options, "--json").out)["report"] is None
     assert not (tmp_path / "spinney-report").exists()
-    content = json.loads(run("compare", shop, *few, "--json", "--out", tmp_path / "here").out)
+    content = json.loads(run("compare", shop, *options, "--json", "--out", tmp_path / "here").out)
     assert Path(content["report"]).is_file()
     assert (
-        run("compare", shop, *few, "--out", shop).err
+        run("compare", shop, *options, "--out", shop).err
         == f"spinney: --out {shop} is a file; name a folder\n"
     )
-    assert "cannot be given together" in run("compare", shop, *few, "--out", "a", "--no-report").err
-    assert "--time-limit must be" in run("compare", shop, *few, "--time-limit", -1).err
+    assert (
+        "cannot be given together"
+        in run("compare", shop, *options, "--out", "a", "--no-report").err
+    )
+    assert "--time-limit must be" in run("compare", shop, *options, "--time-limit", -1).err
 
 
-def test_the_same_numbers_twice(run: Run, shop: Path) -> None:
+def test_repeated_runs_give_the_same_numbers(run: Run, shop: Path) -> None:
     command = ("compare", shop, "--target", "bought", "--cv", 3, "--json")
     first, second = (json.loads(run(*command, "--jobs", jobs).out) for jobs in (1, 2))
     assert [r["estimate"] for r in first["results"]] == [r["estimate"] for r in second["results"]]
@@ -261,25 +269,27 @@ def visits(tmp_path: Path) -> Path:
 
 
 def test_kinds_are_shown_and_overruled(run: Run, visits: Path) -> None:
-    few = ("--target", "ill", "--cv", 3, "--models", "baseline", "--no-report")
-    out = run("compare", visits, *few).out
+    options = ("--target", "ill", "--cv", 3, "--models", "baseline", "--no-report")
+    out = run("compare", visits, *options).out
     assert "date: visit" in out
     assert "category: patient" in out
     assert "number: height, other" in out
     assert "text (unused): note" in out
-    changed = run("compare", visits, *few, "--kind", "note=category", "--kind", "visit=dropped").out
+    changed = run(
+        "compare", visits, *options, "--kind", "note=category", "--kind", "visit=dropped"
+    ).out
     assert "category: patient, note" in changed
     assert "dropped (unused): visit" in changed
-    assert "COL=KIND" in run("compare", visits, *few, "--kind", "note").err
-    assert "'note'" in run("compare", visits, *few, "--kind", "note=number").err
-    assert "colour" in run("compare", visits, *few, "--kind", "note=colour").err
+    assert "COL=KIND" in run("compare", visits, *options, "--kind", "note").err
+    assert "'note'" in run("compare", visits, *options, "--kind", "note=number").err
+    assert "colour" in run("compare", visits, *options, "--kind", "note=colour").err
 
 
 def test_groups_estimate_the_error_on_new_groups(run: Run, visits: Path) -> None:
-    """A tree identifies the patients of its training rows by their heights, but no others."""
-    few = ("--target", "ill", "--cv", 5, "--models", "decision_tree", "--json")
-    by_chance = json.loads(run("compare", visits, *few, "--drop", "patient").out)
-    in_groups = json.loads(run("compare", visits, *few, "--group", "patient").out)
+    """The height identifies a patient, so a tree recognizes patients of its training rows only."""
+    options = ("--target", "ill", "--cv", 5, "--models", "decision_tree", "--json")
+    by_chance = json.loads(run("compare", visits, *options, "--drop", "patient").out)
+    in_groups = json.loads(run("compare", visits, *options, "--group", "patient").out)
     assert by_chance["results"][0]["estimate"]["mean"] < 0.02
     assert in_groups["results"][0]["estimate"]["mean"] > 0.2
     assert in_groups["folds"] == "folds of whole groups"
@@ -287,21 +297,21 @@ def test_groups_estimate_the_error_on_new_groups(run: Run, visits: Path) -> None
 
 
 def test_folds_in_time(run: Run, visits: Path) -> None:
-    few = ("--target", "ill", "--cv", 4, "--models", "decision_tree", "--json")
-    content = json.loads(run("compare", visits, *few, "--time", "visit").out)
+    options = ("--target", "ill", "--cv", 4, "--models", "decision_tree", "--json")
+    content = json.loads(run("compare", visits, *options, "--time", "visit").out)
     assert content["folds"] == "folds, each after its training rows"
-    assert "is the target" in run("compare", visits, *few, "--time", "ill").err
+    assert "is the target" in run("compare", visits, *options, "--time", "ill").err
 
 
-def test_metric(run: Run, shop: Path) -> None:
-    few = ("--target", "bought", "--cv", 3, "--models", "random_forest,baseline", "--no-report")
-    out = run("compare", shop, *few, "--metric", "roc_auc").out
+def test_metric_option(run: Run, shop: Path) -> None:
+    options = ("--target", "bought", "--cv", 3, "--models", "random_forest,baseline", "--no-report")
+    out = run("compare", shop, *options, "--metric", "roc_auc").out
     assert "ROC AUC ± se" in out
     assert "* random_forest" in out
-    out = run("compare", shop, *few, "--metric", "recall").out
+    out = run("compare", shop, *options, "--metric", "recall").out
     assert "Note: recall is that of class 'yes'" in out
     assert "failed" not in out
-    assert "did you mean 'roc_auc'?" in run("compare", shop, *few, "--metric", "roc_au").err
+    assert "did you mean 'roc_auc'?" in run("compare", shop, *options, "--metric", "roc_au").err
 
 
 def test_standard_input(shop: Path, tmp_path: Path) -> None:
@@ -315,8 +325,8 @@ def test_standard_input(shop: Path, tmp_path: Path) -> None:
 def test_columns_that_are_dropped_automatically(run: Run, tmp_path: Path) -> None:
     frame = {"a": range(60), "who": [row % 9 for row in range(60)], "lists": [[1, 2]] * 60}
     pq.write_table(pa.table(frame | {"y": [row % 2 for row in range(60)]}), tmp_path / "t.parquet")
-    few = ("--cv", 2, "--models", "baseline, decision_tree,", "--no-report", "--json")
-    ended = run("compare", tmp_path / "t.parquet", "--target", "y", "--group", "who", *few)
+    options = ("--cv", 2, "--models", "baseline, decision_tree,", "--no-report", "--json")
+    ended = run("compare", tmp_path / "t.parquet", "--target", "y", "--group", "who", *options)
     notes = json.loads(ended.out)["notes"]
     dropped = [note for note in notes if note.startswith("unused")]
     assert dropped == ["unused 'lists': holds values of type list<element: int64>"]
@@ -327,8 +337,8 @@ def test_leaks_are_reported_once(run: Run, tmp_path: Path) -> None:
     paid = random.integers(0, 2, 200)
     columns = {"age": random.normal(size=200), "a\nb": paid * 7, "copy": paid + 1, "paid": paid}
     pq.write_table(pa.table(columns), tmp_path / "leak.parquet")
-    few = ("--target", "paid", "--cv", 3, "--models", "decision_tree", "--no-report")
-    ended = run("compare", tmp_path / "leak.parquet", *few)
+    options = ("--target", "paid", "--cv", 3, "--models", "decision_tree", "--no-report")
+    ended = run("compare", tmp_path / "leak.parquet", *options)
     assert ended.out.count("leak suspected") == 1
     assert "number: age, a b, copy" in ended.out.splitlines()
 
@@ -341,27 +351,27 @@ def test_small_tables_get_fewer_folds(run: Run, tmp_path: Path) -> None:
     assert "14 rows × 4 columns · 9 stratified folds" in result.out
 
 
-def test_a_column_that_leaks_the_target(run: Run, tmp_path: Path) -> None:
+def test_column_that_leaks_the_target_is_noted(run: Run, tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     paid = random.integers(0, 2, 200)
     table = pa.table({"age": random.normal(size=200), "receipt": paid * 7, "paid": paid})
     pq.write_table(table, tmp_path / "leak.parquet")
-    few = ("--target", "paid", "--cv", 3, "--models", "decision_tree", "--no-report")
+    options = ("--target", "paid", "--cv", 3, "--models", "decision_tree", "--no-report")
     assert (
         "Note: column 'receipt': leak suspected"
-        in run("compare", tmp_path / "leak.parquet", *few).out
+        in run("compare", tmp_path / "leak.parquet", *options).out
     )
 
 
-def test_notes_on_columns_that_are_left_out(run: Run, tmp_path: Path) -> None:
+def test_notes_on_unused_columns(run: Run, tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     columns: dict[str, Any] = {f"rate{k}": [f"0.{n + k}%" for n in range(90)] for k in range(7)}
     columns |= {"day": [f"{n % 12 + 1}/{n % 28 + 1}/{1900 + n}" for n in range(90)]}
     columns |= {f"same{k}": [k] * 90 for k in range(20)}
     columns |= {"age": random.normal(size=90), "y": random.integers(0, 2, 90)}
     pq.write_table(pa.table(columns), tmp_path / "rates.parquet")
-    few = ("--target", "y", "--cv", 2, "--models", "baseline", "--no-report", "--json")
-    ended = run("compare", tmp_path / "rates.parquet", *few)
+    options = ("--target", "y", "--cv", 2, "--models", "baseline", "--no-report", "--json")
+    ended = run("compare", tmp_path / "rates.parquet", *options)
     notes = json.loads(ended.out)["notes"]
     rates = "'rate0', 'rate1', 'rate2', 'rate3', 'rate4' and 2 more: "
     assert f"unused {rates}looks like numbers with units" in notes
@@ -370,12 +380,12 @@ def test_notes_on_columns_that_are_left_out(run: Run, tmp_path: Path) -> None:
     assert "14 more notes on columns are not shown" in notes
 
 
-def test_an_infinite_value_is_treated_as_missing(run: Run, tmp_path: Path) -> None:
+def test_infinite_value_is_treated_as_missing(run: Run, tmp_path: Path) -> None:
     rows = [f"{row % 7},{'inf' if row == 5 else row / 7},{row % 2}" for row in range(60)]
     path = tmp_path / "infinite.csv"
     path.write_text("\n".join(["a,b,y", *rows]), encoding="utf-8")
-    few = ("--cv", 3, "--models", "baseline,decision_tree", "--no-report")
-    ended = run("compare", path, "--target", "y", *few)
+    options = ("--cv", 3, "--models", "baseline,decision_tree", "--no-report")
+    ended = run("compare", path, "--target", "y", *options)
     assert ended.code == 0
     assert "failed" not in ended.out
     assert "column 'b': 1 infinite value is treated as missing" in ended.out
@@ -397,7 +407,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("content", BAD.values(), ids=BAD)
-def test_bad_data_end_in_one_line(run: Run, tmp_path: Path, content: str | bytes) -> None:
+def test_invalid_data_end_with_a_one_line_error(
+    run: Run, tmp_path: Path, content: str | bytes
+) -> None:
     path = tmp_path / "bad.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     result = run("compare", path, "--target", "y")
@@ -407,7 +419,7 @@ def test_bad_data_end_in_one_line(run: Run, tmp_path: Path, content: str | bytes
     assert result.err.count("\n") == 1
 
 
-def test_the_recipe_of_a_report_runs(run: Run, tmp_path: Path) -> None:
+def test_recipe_of_a_report_runs(run: Run, tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     lines = ["when;who;x;y"]
     for row in range(80):
@@ -429,31 +441,31 @@ def test_the_recipe_of_a_report_runs(run: Run, tmp_path: Path) -> None:
 
 
 def test_groups_and_moments_decide_on_the_folds(run: Run, visits: Path) -> None:
-    few = ("--target", "ill", "--models", "baseline", "--json", "--kind", "visit=dropped")
-    assert json.loads(run("compare", visits, *few, "--group", "patient").out)["n_folds"] == 10
+    options = ("--target", "ill", "--models", "baseline", "--json", "--kind", "visit=dropped")
+    assert json.loads(run("compare", visits, *options, "--group", "patient").out)["n_folds"] == 10
     table = pq.read_table(visits)
     years = pa.array(np.repeat([2020, 2021, 2022, 2023], 60))
     pq.write_table(table.append_column("year", years), visits)
-    assert json.loads(run("compare", visits, *few, "--time", "year").out)["n_folds"] == 3
-    text = run("compare", visits, *few, "--time", "patient")
+    assert json.loads(run("compare", visits, *options, "--time", "year").out)["n_folds"] == 3
+    text = run("compare", visits, *options, "--time", "patient")
     assert "does not hold times: expected dates written as 2024-12-31, or numbers" in text.err
 
 
-def test_the_task_is_printed_if_it_is_ambiguous(run: Run, tmp_path: Path) -> None:
-    path, few = tmp_path / "rows.csv", ("--models", "decision_tree", "--cv", 3)
+def test_ambiguous_task_is_printed(run: Run, tmp_path: Path) -> None:
+    path, options = tmp_path / "rows.csv", ("--models", "decision_tree", "--cv", 3)
     rows = [f"{i % 2},{i % 2},{'no' if i % 2 else 'yes'}" for i in range(30)]
     path.write_text("\n".join(["a,digit,name", *rows]))
-    digit = run("compare", path, "--target", "digit", *few, "--drop", "name")
-    name = run("compare", path, "--target", "name", *few, "--drop", "digit")
+    digit = run("compare", path, "--target", "digit", *options, "--drop", "name")
+    name = run("compare", path, "--target", "name", *options, "--drop", "digit")
     assert "The task for 'digit' is classification; --task regression changes it." in digit.out
     assert "The task for" not in name.out
     assert "--drop COL drops a column" in name.out
 
 
 @pytest.mark.parametrize("stray", ["oops", "1,234", "$1000.50"])
-def test_a_stray_value_of_the_target_is_named(run: Run, tmp_path: Path, stray: str) -> None:
+def test_stray_value_of_the_target_is_in_the_error(run: Run, tmp_path: Path, stray: str) -> None:
     rows = [f'{row},"{row}.25"' for row in range(80)]
-    rows[3] = "3,"  # dropped; line numbers are still those of the file
+    rows[3] = "3,"  # dropped; line numbers still refer to the file
     rows[40] = f'40,"{stray}"'
     path = tmp_path / "prices.csv"
     path.write_text("\n".join(["x,price", *rows]), encoding="utf-8")
@@ -470,54 +482,54 @@ def test_a_stray_value_of_the_target_is_named(run: Run, tmp_path: Path, stray: s
 
 @pytest.mark.parametrize("shape", ["{:.2f} €", "${:,.2f}", "{:.2f}%"])
 @pytest.mark.parametrize("command", ["fit", "compare"])
-def test_a_numeric_target_with_units_is_an_error(
+def test_numeric_target_with_units_is_an_error(
     command: str, shape: str, run: Run, tmp_path: Path
 ) -> None:
     rows = [f'{row},"{shape.format(row % 97 * 14.25)}"' for row in range(300)]
     path = tmp_path / "prices.csv"
     path.write_text("\n".join(["x,price", *rows]), encoding="utf-8")
-    more = {
+    options = {
         "fit": ("--model", "decision_tree", "-o", tmp_path / "m"),
         "compare": ("--models", "decision_tree", "--cv", 2, "--no-report"),
     }[command]
-    ended = run(command, path, "--target", "price", *more)
+    ended = run(command, path, "--target", "price", *options)
     assert ended.code == 2
     assert "300 values are not numbers" in ended.err
     assert f"(the first is {shape.format(0)!r} in line 2)" in ended.err
     assert "its 97 different values are numbers, apart from units, signs and sep" in ended.err
     assert "write numbers plainly, such as 1234.5, or set --task classification" in ended.err
-    ended = run(command, path, "--target", "price", "--task", "classification", *more)
+    ended = run(command, path, "--target", "price", "--task", "classification", *options)
     assert ended.code == 0
     assert " ".join(ended.out.split()).count("97 classes in 300 rows, 3.1 rows per class on") == 1
 
 
-def test_a_target_that_is_there_twice(run: Run, tmp_path: Path) -> None:
+def test_ambiguous_target_is_an_error(run: Run, tmp_path: Path) -> None:
     rows = [f"{row},{row % 2},{row % 3}" for row in range(30)]
     path = tmp_path / "twice.csv"
     path.write_text("\n".join(["a,y,y", *rows]), encoding="utf-8")
-    few = ("--target", "y", "--cv", 2, "--models", "baseline", "--no-report")
-    ended = run("compare", path, *few)
+    options = ("--target", "y", "--cv", 2, "--models", "baseline", "--no-report")
+    ended = run("compare", path, *options)
     assert "target 'y' is ambiguous: twice.csv has 2 columns of that name, called 'y', 'y_2'" in (
         ended.err
     )
-    assert run("compare", path, *few, "--drop", "y_2").code == 0
+    assert run("compare", path, *options, "--drop", "y_2").code == 0
 
 
-def test_a_file_without_a_header(run: Run, tmp_path: Path) -> None:
+def test_file_without_a_header(run: Run, tmp_path: Path) -> None:
     rows = [f"{row * 2},{row % 7},{'pq'[row % 2]}" for row in range(30)]
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(rows), encoding="utf-8")
-    few = ("--target", "c3", "--no-header")
-    ended = run("compare", path, *few, "--cv", 2, "--models", "baseline", "--no-report")
+    options = ("--target", "c3", "--no-header")
+    ended = run("compare", path, *options, "--cv", 2, "--models", "baseline", "--no-report")
     assert "30 rows × 2 columns" in ended.out
     model = tmp_path / "m"
-    assert run("fit", path, *few, "--model", "decision_tree", "-o", model, "-q").code == 0
+    assert run("fit", path, *options, "--model", "decision_tree", "-o", model, "-q").code == 0
     out = tmp_path / "out.csv"
     assert run("predict", model, path, "--no-header", "-o", out).code == 0
     assert out.read_text().splitlines() == ["prediction", *(row[-1] for row in rows)]
 
 
-def test_a_folder_that_cannot_be_made(run: Run, shop: Path) -> None:
+def test_folder_that_cannot_be_created_is_an_error(run: Run, shop: Path) -> None:
     result = run("compare", shop, "--target", "bought", "--out", shop / "sub", "--json")
     assert result.code == 2
     assert result.out == ""
@@ -525,13 +537,13 @@ def test_a_folder_that_cannot_be_made(run: Run, shop: Path) -> None:
 
 
 def test_errors_name_options(run: Run, shop: Path) -> None:
-    few = ("--target", "bought", "--cv", 2, "--no-report", "-q")
+    options = ("--target", "bought", "--cv", 2, "--no-report", "-q")
     cases: list[tuple[tuple[object, ...], str]] = [
         (("--models", "ridge"), "--models: 'ridge' does not support classification"),
         (("--metric", "mae"), "--metric mae is for regression, and this is classification"),
     ]
     for arguments, message in cases:
-        ended = run("compare", shop, *few, *arguments)
+        ended = run("compare", shop, *options, *arguments)
         assert ended.code == 2
         assert ended.err.startswith(f"spinney: {message}"), ended.err
 

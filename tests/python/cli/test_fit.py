@@ -171,7 +171,9 @@ def test_settings_reach_the_model(run: Run, shop: Path) -> None:
         (["--model", "plug_in"], "--drop COL"),
     ],
 )
-def test_fit_errors(arguments: list[str], message: str, run: Run, shop: Path) -> None:
+def test_invalid_arguments_of_fit_are_errors(
+    arguments: list[str], message: str, run: Run, shop: Path
+) -> None:
     target = [] if "--target" in arguments else ["--target", "bought"]
     ended = run("fit", shop, *target, "-o", shop.parent / "m", *arguments)
     assert ended.code == 2
@@ -205,14 +207,16 @@ def test_tables_that_cannot_be_fitted(text: str, message: str, run: Run, tmp_pat
     assert os.listdir(tmp_path) == ["t.csv"]
 
 
-def test_the_output_file(run: Run, shop: Path) -> None:
+def test_output_file(run: Run, shop: Path) -> None:
     common = ("fit", shop, "--target", "bought", "--model", "baseline", "-o")
     assert "is a folder" in run(*common, shop.parent).err
     assert "does not exist" in run(*common, shop.parent / "nowhere" / "m").err
     ended = run("datasets", "play_tennis", "-o", shop.parent / "nowhere" / "t.csv")
     assert ended.err.startswith("spinney: cannot write to ")
     assert run(*common, shop.parent / "m").code == 0
-    assert run(*common, shop.parent / "m").code == 0  # overwritten, as Unix tools do
+    assert (
+        run(*common, shop.parent / "m").code == 0
+    )  # existing files are overwritten, as by Unix tools
     assert sorted(os.listdir(shop.parent)) == ["m", "shop.csv"]
     assert run(*common, shop.parent / "m", "-q") == (0, "", "")
 
@@ -261,7 +265,7 @@ def test_show(run: Run, tree: Path, shop: Path) -> None:
     assert "|---" not in run("show", tree, "--brief").out
 
 
-def test_a_folder_is_not_a_model(run: Run, shop: Path) -> None:
+def test_folder_instead_of_a_model_raises(run: Run, shop: Path) -> None:
     for command in (("show", shop.parent), ("predict", shop.parent, shop)):
         ended = run(*command)
         assert (ended.code, "is a folder; name a model file in it" in ended.err) == (2, True)
@@ -270,7 +274,7 @@ def test_a_folder_is_not_a_model(run: Run, shop: Path) -> None:
 
 
 def test_own_facts_with_a_model(run: Run, tmp_path: Path) -> None:
-    """Any facts can be stored, even under the keys that `spinney fit` uses."""
+    """Any training facts can be stored, even under the keys that `spinney fit` uses."""
     model = DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"])
     facts = {"rows": 2, "scores": {"auc": 0.9}, "kinds": "numbers", "notes": "by hand", "model": 7}
     path, table = tmp_path / "model", tmp_path / "rows.csv"

@@ -33,20 +33,20 @@ def test_columns(run: Run, tree: Path, shop: Path) -> None:
         str
     ).values.tolist()
     assert {float(row[3]) + float(row[4]) for row in table[1:]} == {1.0}
-    whole = rows_of(run("predict", tree, shop, "--keep-all").out)
-    assert whole[0] == [*SHOP.columns, "prediction"]
+    expected = rows_of(run("predict", tree, shop, "--keep-all").out)
+    assert expected[0] == [*SHOP.columns, "prediction"]
 
 
 def test_blocks_do_not_change_predictions(run: Run, tree: Path, shop: Path) -> None:
-    whole = run("predict", tree, shop, "--proba").out
-    assert run("predict", tree, shop, "--proba", "--rows", 7).out == whole
-    # The order of the columns does not matter, nor do more of them.
+    expected = run("predict", tree, shop, "--proba").out
+    assert run("predict", tree, shop, "--proba", "--rows", 7).out == expected
+    # The order of columns and additional columns have no effect.
     SHOP[SHOP.columns[::-1]].assign(more=1).to_csv(shop, index=False)
-    assert run("predict", tree, shop, "--proba", "--rows", 64).out == whole
+    assert run("predict", tree, shop, "--proba", "--rows", 64).out == expected
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".parquet", ".arrow", ".jsonl"])
-def test_formats(ending: str, run: Run, tree: Path, shop: Path) -> None:
+def test_output_formats(ending: str, run: Run, tree: Path, shop: Path) -> None:
     out = shop.parent / f"out{ending}"
     ended = run("predict", tree, shop, "--proba", "--keep", "id", "-o", out, "--rows", 50)
     assert ended.code == 0
@@ -124,7 +124,7 @@ def test_sets(run: Run, shop: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["decision_tree", "linear_regression", "random_forest"])
-def test_intervals_of_rows_held_out(run: Run, shop: Path, name: str) -> None:
+def test_intervals_with_calibration_rows(run: Run, shop: Path, name: str) -> None:
     first, rest, out = shop.parent / "first.csv", shop.parent / "rest.csv", shop.parent / "m"
     SHOP[:120].to_csv(first, index=False)
     incomplete = SHOP[120:].copy()
@@ -157,7 +157,7 @@ def test_intervals_of_rows_held_out(run: Run, shop: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["logistic_regression", "decision_tree", "random_forest", "ada_boost"]
 )
-def test_sets_of_rows_held_out(run: Run, shop: Path, name: str) -> None:
+def test_sets_with_calibration_rows(run: Run, shop: Path, name: str) -> None:
     rest, out = shop.parent / "rest.parquet", shop.parent / "m"
     SHOP[120:].assign(city=SHOP.city[120:].astype("category")).to_parquet(rest)
     assert (
@@ -206,7 +206,7 @@ def test_explanations_add_up(name: str, target: str, run: Run, shop: Path) -> No
     assert list(table.columns) == ["prediction", *names, "base", *amounts]
     total = table[["base", *amounts]].astype(float).sum(axis=1).to_numpy()
     proba = table[names].astype(float).to_numpy()
-    if "probability" in ended.err:  # of the second of two classes, or of the one predicted
+    if "probability" in ended.err:  # for the second of two classes, or for the predicted class
         chosen = proba[:, 1] if len(names) == 2 else proba.max(axis=1)
         np.testing.assert_allclose(total, chosen, atol=1e-9)
     elif len(names) == 2:
@@ -241,7 +241,7 @@ def test_explanations_of_regression(run: Run, shop: Path) -> None:
             )
         sampled = name in ("k_neighbors", "ada_boost")
         assert ("sampling" in ended.err) is sampled
-        alone = run("predict", out, one, "--explain", 99)  # no more than there are columns
+        alone = run("predict", out, one, "--explain", 99)  # at most the number of columns
         assert alone.code == (2 if sampled else 0)
         if sampled:
             assert "comparing rows; expected at least 2 rows" in alone.err
@@ -338,7 +338,7 @@ _CELLS = st.none() | st.text(
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(_CELLS, st.floats(allow_nan=False) | st.none()), min_size=1))
-def test_delimited_text_is_read_as_it_was(rows: list[tuple[str | None, float | None]]) -> None:
+def test_delimited_text_is_read_unchanged(rows: list[tuple[str | None, float | None]]) -> None:
     texts, numbers = zip(*rows, strict=True)
     table = pa.table({"a, b": pa.array(texts, pa.string()), "c": pa.array(numbers, pa.float64())})
     with tempfile.TemporaryDirectory() as folder:
@@ -435,7 +435,7 @@ def _notes(text: str) -> list[str]:
 
 @pytest.fixture
 def numbers(run: Run, shop: Path) -> Path:
-    """A model of two numeric columns."""
+    """Fit a model to two numeric columns."""
     out = shop.parent / "numbers.spinney"
     few = ("--drop", "id", "--drop", "city", "--drop", "bought", "--model", "decision_tree")
     assert run("fit", shop, "--target", "spent", *few, "-o", out).code == 0
@@ -510,10 +510,10 @@ def test_infinite_values_of_a_column_with_a_given_kind(
 ) -> None:
     rows = [f"{'1e400' if i in (3, 5) else i % 17},{i % 2}" for i in range(40)]
     (tmp_path / "rows.csv").write_text("\n".join(["a,y", *rows]))
-    more = {
+    options = {
         "fit": ("--model", "decision_tree", "-o", tmp_path / "m"),
         "compare": ("--models", "baseline", "--cv", 2, "--no-report"),
     }[command]
-    ended = run(command, tmp_path / "rows.csv", "--target", "y", "--kind", "a=number", *more)
+    ended = run(command, tmp_path / "rows.csv", "--target", "y", "--kind", "a=number", *options)
     assert ended.code == 0
     assert "column 'a': 2 infinite values are treated as missing" in ended.out

@@ -36,8 +36,8 @@ NUMBERS = 100 * X[:, 0] + 10 * RNG.normal(size=120)
         (["a", "b"] * 10, "classification"),
         ([True, False] * 10, "classification"),
         ([0, 1, 2, 2, 1, 0] * 5, "classification"),
-        (list(range(40)) * 2, "regression"),  # integers, but many
-        (list(range(10)), "regression"),  # few, but all different
+        (list(range(40)) * 2, "regression"),  # integers, but many distinct ones
+        (list(range(10)), "regression"),  # few values, but all different
         ([0.5, 1.5, 2.5] * 10, "regression"),
         ([1.0, 2.0, 3.0] * 10, "regression"),
         ([0.0, 1.0] * 10, "classification"),
@@ -108,7 +108,7 @@ def test_invalid_target_raises(y: Any, message: str) -> None:
         ([f"{k * 137:,} km".replace(",", "\u202f") for k in range(97)], True),
         ([f"−{k} °C" for k in range(21)], True),
         ([f"{k / 7:.3f}" for k in range(97)] + ["unknown"], True),
-        # Few different values: allowed, like few integers.
+        # Few distinct values are allowed, like few distinct integers.
         ([f"{k / 2} mg" for k in range(5)], False),
         ([f"{k} months" for k in range(20)], False),
         # Labels that contain digits.
@@ -410,7 +410,7 @@ def test_invalid_models_raise(models: list[Any], message: str) -> None:
 
 
 def test_ranking_on_spam() -> None:
-    """Bagging beats the tree; a forest and boosting beat bagging and are similar."""
+    """Bagging beats a tree; a forest and boosting beat bagging with similar errors."""
     spam, y = spinney.datasets.load_spam(return_X_y=True)
     models = ["decision_tree_pruned", "bagging", "random_forest", "boosted_small_trees"]
     result = spinney.compare(spam, y, cv=5, models=models)
@@ -596,7 +596,7 @@ def test_scaled_linear_models_accept_mixed_tables():
         {
             "size": rng.normal(50, 10, 300),
             "kind": pd.Categorical(rng.choice(["a", "b", "c"], 300)),
-            "gaps": np.where(rng.random(300) < 0.2, np.nan, rng.normal(size=300)),
+            "incomplete": np.where(rng.random(300) < 0.2, np.nan, rng.normal(size=300)),
         }
     )
     y = 0.1 * frame["size"] + 2.0 * (frame["kind"] == "b") + 0.1 * rng.normal(size=300)

@@ -45,8 +45,8 @@ class FakeTime:
         finally:
             self.ends.pop()
 
-    def spend(self, seconds: float) -> None:
-        """Move the clock; raise TimeUp at the end of the first limit on the way."""
+    def advance(self, seconds: float) -> None:
+        """Move the clock; raise TimeUp when it reaches the first limit."""
         end = min(self.ends, default=math.inf)
         self.now = min(self.now + seconds, end)
         if self.now == end:
@@ -78,7 +78,7 @@ class Slow:
     def fit(self, X: Any, y: Any) -> Any:
         type(self).fits += 1
         if self.time is not None:
-            self.time.spend(self.seconds(len(y)))
+            self.time.advance(self.seconds(len(y)))
         return self
 
     def predict(self, X: Any) -> Any:
@@ -175,7 +175,7 @@ def test_short_time_limit_gives_fewer_folds(
     use_families(monkeypatch, fake_time, **{MAIN_MODEL: lambda n: 0.2})
     result = spinney.compare(X, Y, cv=10, time_limit=0.9)
     assert result.n_folds == 4
-    assert result.n_folds_asked == 10
+    assert result.n_folds_requested == 10
     assert result.ended_by is EndedBy.TIME_LIMIT
     for r in result.results:
         assert r.estimate is not None
@@ -221,7 +221,7 @@ def test_affordable_rows_decrease_with_columns_and_outputs() -> None:
 
 def test_max_rows_and_max_folds_limit_the_run() -> None:
     result = spinney.compare(X, Y, cv=6, models=["decision_tree"], max_rows=60, max_folds=2)
-    assert (result.n_rows, result.n_folds, result.n_folds_asked) == (60, 2, 6)
+    assert (result.n_rows, result.n_folds, result.n_folds_requested) == (60, 2, 6)
     invalid_arguments: list[dict[str, Any]] = [{"max_rows": 0}, {"max_folds": 0}, {"time_limit": 0}]
     invalid_arguments += [
         {"max_rows": 1},
@@ -276,12 +276,12 @@ def test_ctrl_c_before_the_first_fold_raises(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_failed_measure_is_not_a_failed_fit() -> None:
-    def stumble(model: Any, X: Any, y: Any) -> float:
+    def failing_scorer(model: Any, X: Any, y: Any) -> float:
         raise ZeroDivisionError("no rows")
 
-    result = spinney.compare(X, Y, cv=3, scoring=stumble, models=["baseline"])
+    result = spinney.compare(X, Y, cv=3, scoring=failing_scorer, models=["baseline"])
     failure = result["baseline"].failure
-    assert failure == "stumble failed: ZeroDivisionError: no rows"
+    assert failure == "failing_scorer failed: ZeroDivisionError: no rows"
     assert isinstance(failure, Failure)
     assert (failure.stage, failure.error_type) == (Stage.MEASURE, "ZeroDivisionError")
 
@@ -426,7 +426,7 @@ def test_alarms_of_other_code_ring_when_due() -> None:
     fake = FakeTime()
     before = signal.signal(signal.SIGALRM, lambda number, frame: rang.append(number))
 
-    def ring_after(*times: float) -> None:
+    def raise_alarms_after(*times: float) -> None:
         for seconds in times:
             fake.now += seconds
             signal.raise_signal(signal.SIGALRM)
@@ -434,15 +434,15 @@ def test_alarms_of_other_code_ring_when_due() -> None:
     try:
         signal.setitimer(signal.ITIMER_REAL, 1000)
         with deadline(3000, fake.clock):
-            ring_after(1001.0)
+            raise_alarms_after(1001.0)
         assert rang == [signal.SIGALRM]
         signal.setitimer(signal.ITIMER_REAL, 1000)
         with pytest.raises(TimeUp), deadline(3000, fake.clock):
-            ring_after(1001.0, 2000.0)
+            raise_alarms_after(1001.0, 2000.0)
         assert rang == [signal.SIGALRM] * 2
         signal.setitimer(signal.ITIMER_REAL, 5000)
         with pytest.raises(TimeUp), deadline(3000, fake.clock):
-            ring_after(3001.0)
+            raise_alarms_after(3001.0)
         assert rang == [signal.SIGALRM] * 2
         assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 1999
     finally:

@@ -172,7 +172,7 @@ def test_every_classifier_has_sets_or_names_the_wrapper(kind: type) -> None:
 
 @pytest.mark.parametrize("level", [0.5, 0.8])
 def test_lad_out_of_fold_formula_is_near_refitting(level: float) -> None:
-    sizes = []
+    errors = []
     for seed in range(2):
         random = np.random.default_rng(seed)
         X = random.normal(size=(80, 4))
@@ -182,11 +182,11 @@ def test_lad_out_of_fold_formula_is_near_refitting(level: float) -> None:
         for i in range(len(y)):
             refitted = clone(model).fit(np.delete(X, i, 0), np.delete(y, i))
             exact[i] = refitted.predict(X[i : i + 1])[0]
-        told = (model.predict(X), model._held_out_rows().predicted, exact)
-        sizes.append([np.abs(y - one).mean() for one in told])
-    inside, formula, truth = np.mean(sizes, axis=0)
+        predictions = (model.predict(X), model._held_out_rows().predicted, exact)
+        errors.append([np.abs(y - predicted).mean() for predicted in predictions])
+    training, formula, exact = np.mean(errors, axis=0)
     # The formula explains most of the gap between training errors and out-of-fold errors.
-    assert 0.6 < (formula - inside) / (truth - inside) < 1.4
+    assert 0.6 < (formula - training) / (exact - training) < 1.4
 
 
 @pytest.mark.parametrize("weighted", [False, True])

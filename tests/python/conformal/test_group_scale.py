@@ -288,7 +288,7 @@ def test_conformal_regressor_adapts_to_categories(method: str, kind: Any) -> Non
     X, y = _shop_table(1500, 0)
     X_test, y_test = _shop_table(3000, 1)
     X["day"] = X_test["day"] = "x"  # a constant column is not used
-    X["when"] = X_test["when"] = pd.Timestamp("2020-01-01")  # nor is a date
+    X["when"] = X_test["when"] = pd.Timestamp("2020-01-01")  # dates are not used either
     pipeline = make_pipeline(FunctionTransformer(_numbers), LinearRegression())
     model = ConformalRegressor(pipeline, method=method, random_state=0).fit(kind(X), y)
     assert "columns of categories" in model.interval_method_

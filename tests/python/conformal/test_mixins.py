@@ -71,7 +71,7 @@ def classes(n: int, seed: int) -> tuple[Any, Any]:
     return X, (probabilities.cumsum(axis=1) > random.uniform(size=(n, 1))).argmax(axis=1)
 
 
-def inside(ends: Any, y: Any) -> Any:
+def are_covered(ends: Any, y: Any) -> Any:
     return (ends[:, 0] <= y) & (y <= ends[:, 1])
 
 
@@ -191,7 +191,7 @@ def test_intervals_have_the_requested_coverage(model: Any) -> None:
         intervals = fitted.predict_interval(X_new, 0.8)
         assert intervals.shape == (500, 2)
         assert (intervals[:, 0] <= intervals[:, 1]).all()
-        covered.append(inside(intervals, y_new).mean())
+        covered.append(are_covered(intervals, y_new).mean())
     # New rows and calibration rows both vary; "split" calibrates on a quarter of the rows.
     n_calibration = n_rows / 4 if getattr(model, "method", "") in ("split", "quantile") else n_rows
     error = math.sqrt(0.16 / (500 * n_fits) + 0.16 / (n_calibration * n_fits))
@@ -330,7 +330,7 @@ def test_every_group_reaches_the_coverage() -> None:
     forest = RandomForestRegressor(20, max_depth=2, max_features=1, random_state=0)
     for method in ("oob", "cross", "split"):
         model = ConformalRegressor(forest, method=method, groups="kind", random_state=0)
-        covered = inside(model.fit(X, y).predict_interval(X_new), y_new)
+        covered = are_covered(model.fit(X, y).predict_interval(X_new), y_new)
         assert 0.86 < covered[wild].mean() < 0.95
         assert 0.86 < covered[~wild].mean() < 0.95
     unseen = X_new.assign(kind="new")
@@ -406,7 +406,7 @@ def test_coverage_counts_rows_by_weight(model: Any) -> None:
     if is_classifier:
         covered = model.predict_set(X[1500:], 0.95)[np.arange(1500), y[1500:]]
     else:
-        covered = inside(model.predict_interval(X[1500:], 0.95), y[1500:])
+        covered = are_covered(model.predict_interval(X[1500:], 0.95), y[1500:])
     assert abs(np.average(covered, weights=weights[1500:]) - 0.95) < 0.02
     assert covered.mean() < 0.9
 
@@ -434,7 +434,7 @@ def test_frames_with_missing_values_and_categories(frame: Any) -> None:
         ConformalRegressor(RandomForestRegressor(20, random_state=0), groups="city"),
         ConformalRegressor(DecisionTreeRegressor(max_depth=3), method="cross", random_state=0),
     ):
-        assert inside(model.fit(table, y).predict_interval(table), y).mean() > 0.8
+        assert are_covered(model.fit(table, y).predict_interval(table), y).mean() > 0.8
 
 
 # ----- errors
@@ -480,7 +480,7 @@ def test_init_score_gives_no_held_out_rows_but_eval_set_does() -> None:
     validation = numbers(80, 1)
     model.fit(X, y, eval_set=validation)
     assert "80 rows of eval_set" in model.interval_method_
-    assert inside(model.predict_interval(validation[0]), validation[1]).mean() >= 0.9
+    assert are_covered(model.predict_interval(validation[0]), validation[1]).mean() >= 0.9
 
 
 def test_poisson_intervals_are_not_negative() -> None:

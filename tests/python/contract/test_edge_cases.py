@@ -45,7 +45,7 @@ def test_one_row(entry: Entry) -> None:
 
 
 @entries_without("one_row")
-def test_one_row_is_refused(entry: Entry) -> None:
+def test_one_row_raises(entry: Entry) -> None:
     X, y = one_row(entry)
     with pytest.raises(ValueError, match=r"(?i)sample|row|class|fold|split|neighbor|vector"):
         outputs(fit(entry.create(), X, y), X)
@@ -62,7 +62,7 @@ def test_one_class(entry: Entry) -> None:
 
 
 @entries_without("one_class")
-def test_one_class_is_refused(entry: Entry) -> None:
+def test_one_class_raises(entry: Entry) -> None:
     X, _ = make_table(entry)
     with pytest.raises(ValueError, match="class"):
         fit(entry.create(), X, np.full(len(X), "only"))
@@ -109,7 +109,7 @@ def test_more_columns_than_rows(entry: Entry) -> None:
     assert_finite(found)
 
 
-def of_scaled_columns(entry: Entry, power: int) -> dict[str, Any]:
+def outputs_for_scaled_columns(entry: Entry, power: int) -> dict[str, Any]:
     """Return the outputs for columns that are multiplied by a power of two."""
     X, y = make_table(entry)
     return outputs(fit(entry.create(), np.ldexp(X, power), y), np.ldexp(make_queries(), power))
@@ -117,12 +117,12 @@ def of_scaled_columns(entry: Entry, power: int) -> dict[str, Any]:
 
 @entries_with("huge_values")
 def test_huge_values(entry: Entry) -> None:
-    assert_finite(of_scaled_columns(entry, 996))
+    assert_finite(outputs_for_scaled_columns(entry, 996))
 
 
 @entries_with("tiny_values")
 def test_tiny_values(entry: Entry) -> None:
-    assert_finite(of_scaled_columns(entry, -996))
+    assert_finite(outputs_for_scaled_columns(entry, -996))
 
 
 @all_entries()
@@ -131,7 +131,7 @@ def test_limits_of_sizes_are_needed(entry: Entry) -> None:
         if entry.has(capability):
             continue
         try:
-            found = of_scaled_columns(entry, power)
+            found = outputs_for_scaled_columns(entry, power)
         except ValueError as error:
             assert re.search("X|covariance", str(error))  # noqa: PT017
         else:

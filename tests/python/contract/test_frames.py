@@ -1,4 +1,4 @@
-"""Frames of every library, the names of their columns, and columns of categories."""
+"""Data frames of every library, their column names, and categorical columns."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_record_batches_without_names(entry: Entry) -> None:
 
 
 @all_entries()
-def test_other_names_are_refused(entry: Entry) -> None:
+def test_other_names_raise(entry: Entry) -> None:
     X, y = make_table(entry)
     table = pd.DataFrame(X, columns=NAMES)
     model = fit(entry.create(), table, y)
@@ -127,7 +127,7 @@ def test_unseen_categories(entry: Entry) -> None:
 
 
 @entries_without("categories")
-def test_categories_are_refused(entry: Entry) -> None:
+def test_categories_raise(entry: Entry) -> None:
     table, y = mixed_table(entry)
     with pytest.raises(
         (TypeError, ValueError), match=r"(?i)city|could not convert|numeric|categor"

@@ -1,4 +1,4 @@
-"""Arrays as input: missing and infinite values, shapes, layouts in memory, types of numbers."""
+"""Arrays as input: missing and infinite values, shapes, memory layouts, numeric dtypes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_missing_values(entry: Entry) -> None:
 
 
 @entries_without("missing_values")
-def test_missing_values_are_refused(entry: Entry) -> None:
+def test_missing_values_raise(entry: Entry) -> None:
     X, y = make_table(entry)
     with pytest.raises(ValueError, match="NaN"):
         fit(entry.create(), with_value(X, np.nan), y)
@@ -54,7 +54,7 @@ def test_missing_values_are_refused(entry: Entry) -> None:
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
 @entries_with("refuses_infinity")
-def test_infinite_values_are_refused(entry: Entry, value: float) -> None:
+def test_infinite_values_raise(entry: Entry, value: float) -> None:
     X, y = make_table(entry)
     with pytest.raises(ValueError, match=r"(?i)infin"):
         fit(entry.create(), with_value(X, value), y)
@@ -64,7 +64,7 @@ def test_infinite_values_are_refused(entry: Entry, value: float) -> None:
 
 
 @entries_without("refuses_infinity")
-def test_infinite_values_are_taken(entry: Entry) -> None:
+def test_infinite_values_are_accepted(entry: Entry) -> None:
     X, y = make_table(entry)
     for value in (np.inf, -np.inf):
         model = fit(entry.create(), with_value(X, value), y)
@@ -74,7 +74,7 @@ def test_infinite_values_are_taken(entry: Entry) -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @all_entries(ANY_TARGET)
-def test_targets_that_are_not_finite_are_refused(entry: Entry, value: float) -> None:
+def test_targets_that_are_not_finite_raise(entry: Entry, value: float) -> None:
     X, y = make_table(entry)
     if y.dtype.kind == "U":
         y = np.unique(y, return_inverse=True)[1]
@@ -85,7 +85,7 @@ def test_targets_that_are_not_finite_are_refused(entry: Entry, value: float) -> 
 
 
 @all_entries()
-def test_empty_tables_are_refused(entry: Entry) -> None:
+def test_empty_tables_raise(entry: Entry) -> None:
     X, y = make_table(entry)
     with pytest.raises(ValueError, match=r"0 sample|minimum of|at least|empty|no rows"):
         fit(entry.create(), X[:0], None if y is None else y[:0])
@@ -94,7 +94,7 @@ def test_empty_tables_are_refused(entry: Entry) -> None:
 
 
 @all_entries()
-def test_wrong_shapes_are_refused(entry: Entry) -> None:
+def test_wrong_shapes_raise(entry: Entry) -> None:
     X, y = make_table(entry)
     with pytest.raises(ValueError, match=r"(?i)2D|dimension|shape|Reshape"):
         fit(entry.create(), X[:, 0], y)
@@ -177,7 +177,7 @@ def test_several_outputs(entry: Entry) -> None:
 
 
 @entries_without("multi_output", ANY_TARGET)
-def test_several_outputs_are_refused(entry: Entry) -> None:
+def test_several_outputs_raise(entry: Entry) -> None:
     X, y = make_table(entry)
     with pytest.raises((TypeError, ValueError, NotImplementedError)):
         fit(entry.create(), X, np.column_stack([y, y[::-1]]))

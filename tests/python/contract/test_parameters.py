@@ -40,7 +40,7 @@ def test_parameters_are_kept_as_they_are(entry: Entry) -> None:
 
 
 @all_entries()
-def test_unknown_parameters_are_refused(entry: Entry) -> None:
+def test_unknown_parameters_raise(entry: Entry) -> None:
     with pytest.raises(ValueError, match="Invalid parameter 'no_such_parameter'"):
         entry.create().set_params(no_such_parameter=1)
     with pytest.raises(TypeError, match="no_such_parameter"):
@@ -68,7 +68,7 @@ def test_unfitted_models_do_not_predict(entry: Entry) -> None:
 
 
 @all_entries()
-def test_a_second_fit_forgets_the_first(entry: Entry) -> None:
+def test_second_fit_replaces_the_first(entry: Entry) -> None:
     X, y = make_table(entry)
     Z, t = make_table(entry, 40, seed=1)
     fresh = fit(entry.create(), Z[:, :2], t)
@@ -93,8 +93,8 @@ def test_pipelines(entry: Entry) -> None:
     X, y = make_table(entry)
     scaler = StandardScaler().fit(X)
     pipeline = fit(make_pipeline(StandardScaler(), entry.create()), X, y)
-    alone = fit(entry.create(), scaler.transform(X), y)
-    expected = outputs(alone, scaler.transform(make_queries()))
+    model = fit(entry.create(), scaler.transform(X), y)
+    expected = outputs(model, scaler.transform(make_queries()))
     with quiet():
         for name in METHODS:
             if name in expected and callable(getattr(pipeline, name, None)):

@@ -69,7 +69,7 @@ def test_model_files_of_unfitted_estimators(entry: Entry, tmp_path: Path) -> Non
 
 
 @entries_without("model_file")
-def test_unsupported_model_files_are_refused(entry: Entry, tmp_path: Path) -> None:
+def test_unsupported_model_files_raise(entry: Entry, tmp_path: Path) -> None:
     X, y = make_table(entry)
     with pytest.raises((TypeError, ValueError)):
         spinney.save(fit(entry.create(), X, y), tmp_path / "model")

@@ -12,24 +12,24 @@ from support.contract import all_entries
 from support.registry import CAPABILITIES, ENTRIES, NOT_COVERED, Entry, find_estimators
 
 
-def is_left_out(kind: type[Any], module: str) -> bool:
+def is_excluded(kind: type[Any], module: str) -> bool:
     return kind.__name__ in NOT_COVERED or any(
         module == name or module.startswith(f"{name}.") for name in NOT_COVERED
     )
 
 
-def uncovered(found: dict[type[Any], str]) -> list[str]:
+def classes_without_entry(found: dict[type[Any], str]) -> list[str]:
     """Return the classes without an entry."""
     covered = {entry.estimator_class for entry in ENTRIES}
     return [
         f"{module}.{kind.__name__}"
         for kind, module in found.items()
-        if kind not in covered and not is_left_out(kind, module)
+        if kind not in covered and not is_excluded(kind, module)
     ]
 
 
 def test_every_public_estimator_has_an_entry() -> None:
-    missing = uncovered(find_estimators())
+    missing = classes_without_entry(find_estimators())
     assert not missing, f"add an Entry to tests/support/registry.py for {missing}"
 
 
@@ -37,8 +37,8 @@ def test_missing_entry_is_named() -> None:
     class Unknown(BaseEstimator):
         pass
 
-    assert uncovered({Unknown: "spinney.tree"}) == ["spinney.tree.Unknown"]
-    assert uncovered({Unknown: "spinney.dask"}) == []
+    assert classes_without_entry({Unknown: "spinney.tree"}) == ["spinney.tree.Unknown"]
+    assert classes_without_entry({Unknown: "spinney.dask"}) == []
 
 
 def test_exceptions_are_needed() -> None:

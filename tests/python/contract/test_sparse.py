@@ -22,15 +22,15 @@ from support.contract import (
 from support.registry import Entry
 
 
-def thin(X: Any) -> Any:
-    """Return a copy of which about half the cells are zero."""
+def with_zeros(X: Any) -> Any:
+    """Return a copy in which about half of the cells are zero."""
     return np.where(np.abs(X) < 0.7, 0.0, X)
 
 
 @entries_with("sparse")
 def test_sparse_equals_dense(entry: Entry) -> None:
     X, _ = make_table(entry)
-    X, queries = thin(X), thin(make_queries())
+    X, queries = with_zeros(X), with_zeros(make_queries())
     y = make_target(entry, X)
     compare = assert_same if entry.has("sparse_bits") else assert_close
     expected = outputs(fit(entry.create(), X, y), queries)
@@ -43,7 +43,7 @@ def test_sparse_equals_dense(entry: Entry) -> None:
 @entries_with("sparse")
 def test_sparse_input_is_not_changed(entry: Entry) -> None:
     X, _ = make_table(entry)
-    sparse = sp.csr_array(thin(X))
+    sparse = sp.csr_array(with_zeros(X))
     kept = sparse.copy()
     for part in (sparse.data, sparse.indices, sparse.indptr):
         part.flags.writeable = False
@@ -52,7 +52,7 @@ def test_sparse_input_is_not_changed(entry: Entry) -> None:
 
 
 @entries_without("sparse")
-def test_sparse_is_refused(entry: Entry) -> None:
+def test_sparse_rows_raise(entry: Entry) -> None:
     X, y = make_table(entry)
     with pytest.raises(TypeError, match=r"(?i)sparse"):
         fit(entry.create(), sp.csr_array(X), y)

@@ -33,14 +33,14 @@ def test_number_of_threads_changes_no_bit(entry: Entry) -> None:
 
 
 @entries_with("threads")
-def test_bad_n_jobs_is_refused(entry: Entry) -> None:
+def test_invalid_n_jobs_raises(entry: Entry) -> None:
     X, y = make_table(entry)
     with pytest.raises(ValueError, match="n_jobs"):
         outputs(fit(entry.create(n_jobs=0), X, y), X)
 
 
 @entries_without("threads")
-def test_no_n_jobs(entry: Entry) -> None:
+def test_estimators_without_threads_have_no_n_jobs(entry: Entry) -> None:
     with pytest.raises(ValueError, match="Invalid parameter 'n_jobs'"):
         entry.create(n_jobs=1)
 
@@ -49,10 +49,10 @@ def test_no_n_jobs(entry: Entry) -> None:
 def test_predictions_from_many_threads(entry: Entry) -> None:
     X, y = make_table(entry)
     model = fit(entry.create(), X, y)
-    alone = outputs(model, make_queries())
+    expected = outputs(model, make_queries())
     with ThreadPoolExecutor(8) as pool:
-        for together in pool.map(lambda _: outputs(model, make_queries()), range(8)):
-            assert_same(together, alone)
+        for actual in pool.map(lambda _: outputs(model, make_queries()), range(8)):
+            assert_same(actual, expected)
 
 
 @all_entries()
@@ -62,9 +62,9 @@ def test_fits_from_many_threads(entry: Entry) -> None:
     def fitted_outputs(table: tuple[Any, Any]) -> dict[str, Any]:
         return outputs(fit(entry.create(), *table), make_queries())
 
-    alone = [fitted_outputs(table) for table in tables]
+    expected_outputs = [fitted_outputs(table) for table in tables]
     with ThreadPoolExecutor(4) as pool:
-        for found, expected in zip(pool.map(fitted_outputs, tables), alone, strict=True):
+        for found, expected in zip(pool.map(fitted_outputs, tables), expected_outputs, strict=True):
             assert_same(found, expected)
 
 

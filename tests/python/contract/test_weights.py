@@ -1,4 +1,4 @@
-"""Sample weights: repeated rows, dropped rows, scales, and weights that are refused."""
+"""Sample weights: repeated rows, dropped rows, scales, and invalid weights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def integer_weights(n_rows: int) -> Any:
 
 
 def differ(found: dict[str, Any], expected: dict[str, Any]) -> bool:
-    """Whether outputs differ by more than rounding."""
+    """Return whether outputs differ by more than rounding."""
     try:
         assert_close(found, expected)
     except AssertionError:
@@ -33,7 +33,7 @@ def differ(found: dict[str, Any], expected: dict[str, Any]) -> bool:
     return False
 
 
-def of_repeated_rows(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
+def outputs_with_repeated_rows(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the outputs of a weighted fit, and of a fit to repeated rows."""
     X, y = make_table(entry)
     weights = integer_weights(len(X))
@@ -44,7 +44,7 @@ def of_repeated_rows(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
     return outputs(weighted, X), outputs(expected, X)
 
 
-def of_dropped_rows(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
+def outputs_with_dropped_rows(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the outputs of a fit with weights of zero, and of a fit to the other rows."""
     X, y = make_table(entry)
     kept = np.random.default_rng(6).random(len(X)) < 0.7
@@ -54,7 +54,7 @@ def of_dropped_rows(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
     return outputs(zero, X[kept]), outputs(rest, X[kept])
 
 
-def of_scaled_weights(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
+def outputs_with_scaled_weights(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the outputs of fits whose weights differ by a factor of 16."""
     X, y = make_table(entry)
     weights = np.random.default_rng(7).uniform(0.5, 1.5, len(X))
@@ -63,7 +63,7 @@ def of_scaled_weights(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
     return outputs(large, X), outputs(small, X)
 
 
-def of_unit_weights(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
+def outputs_with_unit_weights(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the outputs of a fit with weights of one, and of a fit without weights."""
     X, y = make_table(entry)
     weighted, plain = fit(entry.create(), X, y, np.ones(len(X))), fit(entry.create(), X, y)
@@ -71,25 +71,25 @@ def of_unit_weights(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @entries_with("repeated_rows")
-def test_integer_weights_are_repeated_rows(entry: Entry) -> None:
-    assert_close(*of_repeated_rows(entry))
+def test_integer_weights_equal_repeated_rows(entry: Entry) -> None:
+    assert_close(*outputs_with_repeated_rows(entry))
 
 
 @entries_with("dropped_rows")
 def test_zero_weights_drop_rows(entry: Entry) -> None:
-    assert_close(*of_dropped_rows(entry))
+    assert_close(*outputs_with_dropped_rows(entry))
 
 
 @entries_with("scaled_weights")
 def test_scale_of_weights_does_not_matter(entry: Entry) -> None:
-    assert_close(*of_scaled_weights(entry))
+    assert_close(*outputs_with_scaled_weights(entry))
 
 
 COMPARISONS = {
-    "repeated_rows": of_repeated_rows,
-    "dropped_rows": of_dropped_rows,
-    "scaled_weights": of_scaled_weights,
-    "unit_weights": of_unit_weights,
+    "repeated_rows": outputs_with_repeated_rows,
+    "dropped_rows": outputs_with_dropped_rows,
+    "scaled_weights": outputs_with_scaled_weights,
+    "unit_weights": outputs_with_unit_weights,
 }
 
 
@@ -106,7 +106,7 @@ def test_limits_of_weights_are_needed(entry: Entry) -> None:
 
 @entries_with("unit_weights")
 def test_unit_weights_change_nothing(entry: Entry) -> None:
-    assert_close(*of_unit_weights(entry))
+    assert_close(*outputs_with_unit_weights(entry))
 
 
 @entries_with("sample_weight")
@@ -122,7 +122,7 @@ def test_weights_may_be_lists_and_series(entry: Entry) -> None:
 
 @pytest.mark.parametrize("value", [-1.0, np.nan, np.inf])
 @entries_with("sample_weight")
-def test_bad_weights_are_refused(entry: Entry, value: float) -> None:
+def test_invalid_weights_raise(entry: Entry, value: float) -> None:
     X, y = make_table(entry)
     weights = np.ones(len(X))
     weights[3] = value
@@ -131,7 +131,7 @@ def test_bad_weights_are_refused(entry: Entry, value: float) -> None:
 
 
 @entries_with("sample_weight")
-def test_weights_of_wrong_shape_are_refused(entry: Entry) -> None:
+def test_weights_of_wrong_shape_raise(entry: Entry) -> None:
     X, y = make_table(entry)
     for weights in (np.ones(len(X) - 1), np.ones((len(X), 2))):
         with pytest.raises(ValueError, match=r"(?i)weight|inconsistent"):
@@ -139,14 +139,14 @@ def test_weights_of_wrong_shape_are_refused(entry: Entry) -> None:
 
 
 @entries_with("sample_weight")
-def test_weights_that_are_all_zero_are_refused(entry: Entry) -> None:
+def test_weights_that_are_all_zero_raise(entry: Entry) -> None:
     X, y = make_table(entry)
     with pytest.raises(ValueError, match=r"(?i)weight"):
         fit(entry.create(), X, y, np.zeros(len(X)))
 
 
 @entries_without("sample_weight")
-def test_unsupported_weights_are_refused(entry: Entry) -> None:
+def test_unsupported_weights_raise(entry: Entry) -> None:
     X, y = make_table(entry)
     with pytest.raises((TypeError, ValueError), match=r"sample_weight|metadata routing"):
         fit(entry.create(), X, y, np.ones(len(X)))

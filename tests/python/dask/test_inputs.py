@@ -1,4 +1,4 @@
-"""Accepted and refused inputs of estimators on Dask, with threads instead of a cluster."""
+"""Valid and invalid inputs of estimators on Dask, with threads instead of a cluster."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def threads():
 
 
 def test_forests_have_the_classes_of_each_output():
-    two = np.c_[C, np.where(Y > 1, 7, 5)]
+    two_outputs = np.c_[C, np.where(Y > 1, 7, 5)]
     for spread in ("rows", "trees"):
-        ours = sd.RandomForestClassifier(5, random_state=0).fit(ROWS, two, spread=spread)
+        ours = sd.RandomForestClassifier(5, random_state=0).fit(ROWS, two_outputs, spread=spread)
         assert [classes.tolist() for classes in ours.classes_] == [[0, 1, 2], [5, 7]]
         local = ours.to_local()
         for shares, true in zip(ours.predict_proba(ROWS), local.predict_proba(F), strict=True):
             assert shares.shape == true.shape
             np.testing.assert_array_equal(shares.compute(), true)
         np.testing.assert_array_equal(ours.predict(ROWS).compute(), local.predict(F))
-    ours = sd.RandomForestClassifier(3, random_state=0).fit(LAZY, two)
+    ours = sd.RandomForestClassifier(3, random_state=0).fit(LAZY, two_outputs)
     by_output = ours.predict_proba(LAZY)
     assert [list(frame.columns) for frame in by_output] == [[0, 1, 2], [5, 7]]
     np.testing.assert_array_equal(by_output[1].compute(), ours.to_local().predict_proba(FRAME)[1])
@@ -60,13 +60,13 @@ def test_neighbours_check_column_names():
                     method(wrong)
 
 
-def test_neighbours_refuse_missing_targets():
+def test_missing_targets_of_neighbours_raise():
     wrong = np.where(np.arange(600) == 500, np.nan, Y)
     with pytest.raises(ValueError, match="Input y contains NaN"):
         sd.KNeighborsRegressor().fit(ROWS, wrong)
 
 
-def test_a_partition_may_have_only_zero_weights():
+def test_partition_may_have_only_zero_weights():
     weights = np.where(np.arange(600) < 160, 0.0, 1.5)
     for name, target in (("LinearRegression", Y), ("Ridge", Y), ("LogisticRegression", C)):
         local = getattr(linear_model, name)().fit(F, target, weights)
@@ -85,7 +85,7 @@ def test_booleans_with_missing_values_stay_booleans():
         np.testing.assert_array_equal(ours.predict(frame), local.predict(frame))
 
 
-def test_missing_held_out_rows_are_an_error():
+def test_missing_held_out_rows_raise():
     for model in (sd.LinearRegression(), sd.Ridge()):
         model.fit(ROWS, Y)
         with pytest.raises(ValueError, match="several workers hold out no rows"):
@@ -105,10 +105,10 @@ def test_missing_held_out_rows_are_an_error():
 
 
 def test_paths_of_files(tmp_path):
-    whole = FRAME.assign(y=Y)
+    table = FRAME.assign(y=Y)
     paths = [tmp_path / f"{k}.parquet" for k in range(2)]
     for k, path in enumerate(paths):
-        whole[k * 300 : (k + 1) * 300].to_parquet(path)
+        table[k * 300 : (k + 1) * 300].to_parquet(path)
     model = sd.Ridge().fit(paths, "y")
     local = linear_model.Ridge().fit(FRAME, Y)
     np.testing.assert_allclose(model.coef_, local.coef_)
@@ -127,7 +127,7 @@ def test_paths_of_files(tmp_path):
         (LAZY["a"], "X: expected rows and columns, got a Dask series"),
     ],
 )
-def test_rows_that_are_not_a_table_are_refused(wrong, message):
+def test_rows_that_are_not_a_table_raise(wrong, message):
     with pytest.raises((TypeError, ValueError), match=message):
         sd.Ridge().fit(wrong, Y)
     if "dense" not in message:
@@ -209,7 +209,7 @@ def test_partitions_with_columns_in_another_order():
     np.testing.assert_allclose(model.predict(lazy).compute(), true)
 
 
-def test_missing_labels_are_refused():
+def test_missing_labels_raise():
     labels = pd.Series(np.where(C == 1, None, "a"), dtype="string")
     for name in ("RandomForestClassifier", "LogisticRegression", "KNeighborsClassifier"):
         with pytest.raises(ValueError, match="y contains NaN"):

@@ -1,4 +1,4 @@
-"""Different tasks never have the same key on the scheduler."""
+"""Keys of tasks on the scheduler are unique."""
 
 from __future__ import annotations
 
@@ -82,27 +82,27 @@ async def remove_plugin(scheduler, plugin):
 
 def arrays():
     rows = da.from_array(X, chunks=(CHUNKS, 3))
-    return rows, *(da.from_array(one, chunks=(CHUNKS,)) for one in (Y, C, W, G))
+    return rows, *(da.from_array(values, chunks=(CHUNKS,)) for values in (Y, C, W, G))
 
 
 def persisted_arrays():
-    return tuple(one.persist() for one in arrays())
+    return tuple(values.persist() for values in arrays())
 
 
 def lazy_arrays():
-    rows, *beside = arrays()
-    return 2 * rows + 1, *(one + 0 for one in beside)
+    rows, *columns = arrays()
+    return 2 * rows + 1, *(values + 0 for values in columns)
 
 
 def frames():
     frame = pd.DataFrame(X, columns=list("abc")).assign(y=Y, c=C, w=W, g=G)
-    whole = dd.from_pandas(frame, npartitions=3, sort=False)
-    return whole[list("abc")], *(whole[name] for name in "ycwg")
+    table = dd.from_pandas(frame, npartitions=3, sort=False)
+    return table[list("abc")], *(table[name] for name in "ycwg")
 
 
 def persisted_frames():
-    rows, *beside = frames()
-    return rows.persist(), *(one.persist() for one in beside)
+    rows, *columns = frames()
+    return rows.persist(), *(values.persist() for values in columns)
 
 
 FEW = {"n_estimators": 3, "random_state": 0}
@@ -113,14 +113,14 @@ ESTIMATORS["IsolationForest"]["contamination"] = 0.1
 def fit(model, data, spread=None):
     rows, numbers, classes, weights, groups = data
     target = classes if is_classifier(model) else numbers
-    more = {} if spread is None else {"spread": spread}
+    options = {} if spread is None else {"spread": spread}
     if isinstance(model, sd.GradientBoostingRanker):
         return model.fit(rows, classes, group=groups)
     if not isinstance(model, sd.KNeighborsClassifier | sd.KNeighborsRegressor):
-        more["sample_weight"] = weights
+        options["sample_weight"] = weights
     if isinstance(model, sd.GradientBoostingClassifier | sd.GradientBoostingRegressor):
-        more["eval_set"] = (rows, target)
-    return model.fit(rows, target, **more)
+        options["eval_set"] = (rows, target)
+    return model.fit(rows, target, **options)
 
 
 @pytest.mark.parametrize("make", [arrays, persisted_arrays, lazy_arrays, frames, persisted_frames])

@@ -82,8 +82,8 @@ CASES = [
 
 
 def fit(model, rows, target):
-    more = {"group": GROUPS} if isinstance(model, sd.GradientBoostingRanker) else {}
-    return model.fit(rows, target, **more)
+    options = {"group": GROUPS} if isinstance(model, sd.GradientBoostingRanker) else {}
+    return model.fit(rows, target, **options)
 
 
 def shuffled(target):
@@ -121,7 +121,7 @@ def change_parameters(model, rows, target):
 @pytest.mark.parametrize(
     ("model", "target", "methods"), CASES, ids=[type(case[0]).__name__ for case in CASES]
 )
-def test_lazy_predictions_are_those_of_the_model_at_the_call(model, target, methods, between, kind):
+def test_lazy_predictions_come_from_the_model_at_the_call(model, target, methods, between, kind):
     rows = rows_of(kind)
     calibrated = {"calibration": (X if kind == "array" else FRAME, shuffled(target))}
     model = fit(clone(model), rows, target)
@@ -163,7 +163,7 @@ def test_collections_derived_from_predictions_keep_the_indexes(kind):
         np.testing.assert_array_equal(np.concatenate(parts), expected)
 
 
-def test_the_workers_release_the_indexes_with_the_last_prediction(cluster):
+def test_workers_release_the_indexes_with_the_last_prediction(cluster):
     rows = rows_of("array")
     model = sd.KNeighborsRegressor(3).fit(rows, Y)
     keys = {str(index.key) for index in model._dask_shelves}

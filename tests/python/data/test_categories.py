@@ -284,9 +284,9 @@ def test_changed_kind_raises(frame):
     model, _, schema = fit(frame({"n": [1.0, 2.0], "w": ["x", "y"]}))
     with pytest.raises(ValueError, match=r"column 'n': expected numbers, .* got categories"):
         read_table(model, frame({"n": ["1", "2"], "w": ["x", "y"]}), schema)
-    for numbers in ([1.0, 2.0], [1, 2], [True, False]):
+    for numeric in ([1.0, 2.0], [1, 2], [True, False]):
         with pytest.raises(ValueError, match=r"column 'w': expected categories .*'x'.*numbers"):
-            read_table(model, frame({"n": [1.0, 2.0], "w": numbers}), schema)
+            read_table(model, frame({"n": [1.0, 2.0], "w": numeric}), schema)
     model, _, schema = fit(frame({"n": [1.0, 2.0]}))
     with pytest.raises(ValueError, match=r"column 'n': expected numbers, .* got categories"):
         read_table(model, frame({"n": ["1", "2"]}), schema)

@@ -43,11 +43,11 @@ def test_values_are_exact() -> None:
 
 
 def test_train_and_test_split_of_the_book() -> None:
-    whole, train, test = load_spam(), load_spam(split="train"), load_spam(split="test")
+    both_parts, train, test = load_spam(), load_spam(split="train"), load_spam(split="test")
     assert len(train.data) == 3065
     assert len(test.data) == 1536
-    assert np.array_equal(whole.data[whole.train_rows], train.data)
-    assert np.array_equal(whole.target[whole.test_rows], test.target)
+    assert np.array_equal(both_parts.data[both_parts.train_rows], train.data)
+    assert np.array_equal(both_parts.target[both_parts.test_rows], test.target)
     assert train.target.sum() == 1218
     assert test.target.sum() == 595
 

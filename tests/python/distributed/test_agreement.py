@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from spinney.distributed.exchange import ThreadExchange
 from spinney.distributed.totals import Totals
 from spinney.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
-from support.workers import assert_same, cut, fit_alone, fit_together, run, split_rows
+from support.workers import (
+    assert_same,
+    assign_rows,
+    fit_on_one_worker,
+    fit_on_workers,
+    run_in_threads,
+    split_rows,
+)
 
 
 @settings(max_examples=25, deadline=None)
@@ -42,9 +49,9 @@ def test_any_partition_gives_the_same_model(
         def create():
             return GradientBoostingRegressor(loss=loss, **common)
 
-    alone = fit_alone(create(), X, y, weights)
-    for model in fit_together(create, cut(n_rows, n_workers, rng), X, y, weights):
-        assert_same(alone, model)
+    one_process = fit_on_one_worker(create(), X, y, weights)
+    for model in fit_on_workers(create, assign_rows(n_rows, n_workers, rng), X, y, weights):
+        assert_same(one_process, model)
 
 
 @settings(max_examples=40, deadline=None)
@@ -63,7 +70,7 @@ def test_any_partition_has_the_same_validation_rows(seed, n_rows, n_workers, fra
     assert len(validation_rows) == (
         fraction if isinstance(fraction, int) else np.ceil(fraction * n_rows)
     )
-    blocks = cut(n_rows, n_workers, rng)
+    blocks = assign_rows(n_rows, n_workers, rng)
     exchanges = ThreadExchange.of(n_workers)
 
     def work(rank):
@@ -79,7 +86,9 @@ def test_any_partition_has_the_same_validation_rows(seed, n_rows, n_workers, fra
         )
         return rows[folds[0][1]]
 
-    validation_of_workers = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
+    validation_of_workers = run_in_threads(
+        [lambda rank=rank: work(rank) for rank in range(n_workers)]
+    )
     assert sorted(np.concatenate(validation_of_workers)) == sorted(validation_rows)
 
 
@@ -102,7 +111,7 @@ def test_any_partition_has_the_same_folds(seed, n_rows, n_workers, n_folds, n_cl
     if np.bincount(classes, minlength=n_classes).min() >= n_folds:
         counts = [np.bincount(classes[fold], minlength=n_classes) for fold in all_validation_rows]
         assert np.ptp(counts, axis=0).max() <= 1
-    blocks = cut(n_rows, n_workers, rng)
+    blocks = assign_rows(n_rows, n_workers, rng)
     exchanges = ThreadExchange.of(n_workers)
 
     def work(rank):
@@ -120,7 +129,7 @@ def test_any_partition_has_the_same_folds(seed, n_rows, n_workers, n_folds, n_cl
             (rows[train_rows], rows[validation_rows]) for train_rows, validation_rows in own_folds
         ]
 
-    folds_of_workers = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
+    folds_of_workers = run_in_threads([lambda rank=rank: work(rank) for rank in range(n_workers)])
     for k, (train_rows, validation_rows) in enumerate(folds):
         assert (
             sorted(np.concatenate([fold[k][0] for fold in folds_of_workers])) == train_rows.tolist()
@@ -162,7 +171,7 @@ def test_any_partition_has_the_same_groups_in_a_fold(seed, n_groups, n_workers, 
         )
         return [rows[validation_rows] for _, validation_rows in own_folds]
 
-    folds_of_workers = run([lambda rank=rank: work(rank) for rank in range(n_workers)])
+    folds_of_workers = run_in_threads([lambda rank=rank: work(rank) for rank in range(n_workers)])
     for k, (_, validation_rows) in enumerate(folds):
         assert (
             sorted(np.concatenate([folds_of_worker[k] for folds_of_worker in folds_of_workers]))

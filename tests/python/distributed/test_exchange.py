@@ -29,12 +29,12 @@ from spinney.models.forest_store import ForestStore
 from support.worker_process import fit_in_process
 from support.workers import (
     assert_same,
-    cut,
-    fit_alone,
-    fit_together,
+    assign_rows,
+    fit_on_one_worker,
+    fit_on_workers,
     fit_worker,
     row_ranges_of,
-    run,
+    run_in_threads,
 )
 
 
@@ -109,18 +109,18 @@ def test_workers_fit_the_model_of_one_process(name):
     }.get(target, signal)
     weights = np.ceil(3 * weights) if weighted == "integer" else weights if weighted else None
     common = {"n_estimators": 6, "n_jobs": 2, **params}
-    alone = fit_alone(kind(**common), X, y, weights)
+    one_process = fit_on_one_worker(kind(**common), X, y, weights)
     rng = np.random.default_rng(len(name))
     for n_workers in (1, 2, 3, 5):
-        blocks = cut(n, n_workers, rng)
+        blocks = assign_rows(n, n_workers, rng)
         if n_workers == 5:
             # One worker has no rows.
             blocks[1], blocks[2] = (
                 np.sort(np.concatenate(blocks[1:3])),
                 blocks[2][:0],
             )
-        for model in fit_together(lambda: kind(**common), blocks, X, y, weights):
-            assert_same(alone, model)
+        for model in fit_on_workers(lambda: kind(**common), blocks, X, y, weights):
+            assert_same(one_process, model)
             assert "_workers" not in vars(model)
 
 
@@ -128,11 +128,11 @@ def test_workers_have_their_own_validation_rows():
     X, y, _ = make_rows(800)
     common = {"n_estimators": 8, "early_stopping": True, "n_iter_no_change": 3}
     X_eval, y_eval, _ = make_rows(200, seed=1)
-    alone = fit_alone(REGRESSOR(**common), X, y, eval_set=(X_eval, y_eval))
-    blocks = cut(800, 3, np.random.default_rng(0))
+    one_process = fit_on_one_worker(REGRESSOR(**common), X, y, eval_set=(X_eval, y_eval))
+    blocks = assign_rows(800, 3, np.random.default_rng(0))
     sets = [(X_eval[:150], y_eval[:150]), (X_eval[:0], y_eval[:0]), (X_eval[150:], y_eval[150:])]
-    for model in fit_together(lambda: REGRESSOR(**common), blocks, X, y, eval_set=sets):
-        assert_same(alone, model)
+    for model in fit_on_workers(lambda: REGRESSOR(**common), blocks, X, y, eval_set=sets):
+        assert_same(one_process, model)
 
 
 @pytest.mark.parametrize("loss", ["ndcg", "pairwise"])
@@ -142,14 +142,14 @@ def test_workers_fit_the_ranker_of_one_process(loss):
     X = rng.normal(size=(sizes.sum(), 5))
     y = np.clip(np.round(X[:, 0] + rng.normal(size=len(X)) * 0.5 + 1), 0, 3)
     ends = np.r_[0, np.cumsum(sizes)]
-    bounds = [0, 20, 20, 60]  # of groups; the second worker has none
+    bounds = [0, 20, 20, 60]  # of the groups; the second worker has no rows
     blocks = [np.arange(ends[a], ends[b]) for a, b in pairwise(bounds)]
     groups = [sizes[a:b] for a, b in pairwise(bounds)]
     common = {"loss": loss, "n_estimators": 5, "min_samples_leaf": 5}
-    alone = fit_alone(GradientBoostingRanker(**common), X, y, group=sizes)
-    models = fit_together(lambda: GradientBoostingRanker(**common), blocks, X, y, group=groups)
+    one_process = fit_on_one_worker(GradientBoostingRanker(**common), X, y, group=sizes)
+    models = fit_on_workers(lambda: GradientBoostingRanker(**common), blocks, X, y, group=groups)
     for model in models:
-        assert_same(alone, model)
+        assert_same(one_process, model)
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
@@ -163,7 +163,7 @@ def test_fit_continues_from_a_tree(kind, early_stopping):
         "early_stopping": early_stopping,
         "n_iter_no_change": 4,
     }
-    blocks = cut(600, 2, np.random.default_rng(1))
+    blocks = assign_rows(600, 2, np.random.default_rng(1))
     stored_rounds = []
 
     def keep(n_rounds, store, booster):
@@ -172,14 +172,14 @@ def test_fit_continues_from_a_tree(kind, early_stopping):
             pickle.dumps(store.part(per_round * (n_rounds - 1), per_round * n_rounds))
         )
 
-    alone = fit_together(lambda: kind(**common), blocks, X, y, after_round=[keep, None])[0]
+    one_process = fit_on_workers(lambda: kind(**common), blocks, X, y, after_round=[keep, None])[0]
     start = pickle.loads(stored_rounds[0])
     for stored in stored_rounds[1:5]:
         start.extend(pickle.loads(stored))
     assert isinstance(start, ForestStore)
-    other_blocks = cut(600, 3, np.random.default_rng(2))
-    for model in fit_together(lambda: kind(**common), other_blocks, X, y, start=[[start]] * 3):
-        assert_same(alone, model)
+    other_blocks = assign_rows(600, 3, np.random.default_rng(2))
+    for model in fit_on_workers(lambda: kind(**common), other_blocks, X, y, start=[[start]] * 3):
+        assert_same(one_process, model)
 
 
 FOLDS = {
@@ -207,25 +207,25 @@ def test_automatic_settings_equal_those_of_one_process(name):
     }.get(target, signal)
     weights = weights if weighted else None
     common = {**QUICK, **params}
-    alone = fit_alone(kind(**common), X, y, weights)
-    assert alone.fitted_model().n_boosters == {"given folds": 3, "one fold": 1}.get(
+    one_process = fit_on_one_worker(kind(**common), X, y, weights)
+    assert one_process.fitted_model().n_boosters == {"given folds": 3, "one fold": 1}.get(
         name, params.get("n_folds", 8)
     )
     rng = np.random.default_rng(len(name))
     for n_workers in (2, 3):
-        blocks = cut(310, n_workers, rng)
+        blocks = assign_rows(310, n_workers, rng)
         if n_workers == 3:
             # One worker has no rows.
             blocks[1], blocks[2] = (
                 np.sort(np.concatenate(blocks[1:])),
                 blocks[2][:0],
             )
-        for model in fit_together(lambda: kind(**common), blocks, X, y, weights):
-            assert_same(alone, model)
+        for model in fit_on_workers(lambda: kind(**common), blocks, X, y, weights):
+            assert_same(one_process, model)
             if kind is REGRESSOR:
-                actual, expected = (fitted.predict_interval(X) for fitted in (model, alone))
+                actual, expected = (fitted.predict_interval(X) for fitted in (model, one_process))
             else:
-                actual, expected = (fitted.predict_set(X) for fitted in (model, alone))
+                actual, expected = (fitted.predict_set(X) for fitted in (model, one_process))
             assert np.array_equal(actual, expected)
 
 
@@ -237,20 +237,20 @@ def test_automatic_settings_of_rankers_equal_those_of_one_process(n_folds):
     y = np.clip(np.round(X[:, 0] + rng.normal(size=len(X)) * 0.5 + 1), 0, 3)
     names = rng.permutation(50).repeat(sizes)  # consecutive rows, in any order
     ends = np.r_[0, np.cumsum(sizes)]
-    bounds = [0, 20, 20, 50]  # of groups; the second worker has none
+    bounds = [0, 20, 20, 50]  # of the groups; the second worker has no rows
     blocks = [np.arange(ends[a], ends[b]) for a, b in pairwise(bounds)]
     common = {"n_folds": n_folds, **QUICK}
-    alone = fit_alone(GradientBoostingRanker(**common), X, y, group=names)
-    assert alone.fitted_model().n_boosters == (8 if n_folds == "auto" else n_folds)
+    one_process = fit_on_one_worker(GradientBoostingRanker(**common), X, y, group=names)
+    assert one_process.fitted_model().n_boosters == (8 if n_folds == "auto" else n_folds)
     groups = [names[block] for block in blocks]
-    models = fit_together(lambda: GradientBoostingRanker(**common), blocks, X, y, group=groups)
+    models = fit_on_workers(lambda: GradientBoostingRanker(**common), blocks, X, y, group=groups)
     for model in models:
-        assert_same(alone, model)
+        assert_same(one_process, model)
 
 
 @pytest.mark.parametrize("n_rounds_kept", [1, 12, 30, 40, 63])
 def test_fit_with_folds_continues_from_a_tree(n_rounds_kept):
-    """Continue inside a fold, with the first or the second kind of trees."""
+    """Continue a fit inside a fold, with the first or the second kind of trees."""
     X, y, _ = make_rows(300)
     common = {"n_folds": 3, "n_iter_no_change": 4, "learning_rate": 0.4, "n_estimators": 11}
     common |= {"early_stopping": True, "subsample": 0.7}
@@ -264,7 +264,7 @@ def test_fit_with_folds_continues_from_a_tree(n_rounds_kept):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boosting, "resolve_settings", both_growths)
-        blocks = cut(300, 2, np.random.default_rng(1))
+        blocks = assign_rows(300, 2, np.random.default_rng(1))
         stores, boosters_seen = [], []
 
         def keep(n_rounds, store, booster):
@@ -273,23 +273,23 @@ def test_fit_with_folds_continues_from_a_tree(n_rounds_kept):
             boosters_seen.append(booster)
             stores[booster:] = [store.part(0, n_rounds)]
 
-        alone = fit_together(create, blocks, X, y, after_round=[keep, None])[0]
-        assert_same(fit_alone(create(), X, y), alone)
+        one_process = fit_on_workers(create, blocks, X, y, after_round=[keep, None])[0]
+        assert_same(fit_on_one_worker(create(), X, y), one_process)
         assert len(boosters_seen) == n_rounds_kept
-        other_blocks = cut(300, 3, np.random.default_rng(2))
-        for model in fit_together(create, other_blocks, X, y, start=[stores] * 3):
-            assert_same(alone, model)
+        other_blocks = assign_rows(300, 3, np.random.default_rng(2))
+        for model in fit_on_workers(create, other_blocks, X, y, start=[stores] * 3):
+            assert_same(one_process, model)
 
 
 def test_held_out_rows_are_sampled_like_by_one_process(monkeypatch):
     monkeypatch.setattr(_out_of_fold, "MOST_ROWS", 90)
     X, y, _ = make_rows(400)
     common = {"n_folds": 3, "n_estimators": 5, "early_stopping": True}
-    alone = fit_alone(REGRESSOR(**common), X, y)
-    assert len(alone._held_out) == 90
-    blocks = cut(400, 3, np.random.default_rng(0))
-    for model in fit_together(lambda: REGRESSOR(**common), blocks, X, y):
-        assert_same(alone, model)
+    one_process = fit_on_one_worker(REGRESSOR(**common), X, y)
+    assert len(one_process._held_out) == 90
+    blocks = assign_rows(400, 3, np.random.default_rng(0))
+    for model in fit_on_workers(lambda: REGRESSOR(**common), blocks, X, y):
+        assert_same(one_process, model)
 
 
 def test_few_exchanges_per_tree():
@@ -298,8 +298,8 @@ def test_few_exchanges_per_tree():
     counts = []
     for n_rounds in (2, 12):
         exchanges = ThreadExchange.of(2)
-        blocks = cut(3000, 2, np.random.default_rng(0))
-        fit_together(
+        blocks = assign_rows(3000, 2, np.random.default_rng(0))
+        fit_on_workers(
             lambda n=n_rounds: REGRESSOR(n_estimators=n), blocks, X, y, exchanges=exchanges
         )
         counts.append(exchanges[0].n_exchanges)
@@ -333,10 +333,10 @@ def test_random_trees_equal_those_of_one_process(seed):
         "n_jobs": 1,
     }
     weights = [None, rng.random(n) + 0.01, rng.integers(1, 4, n).astype(float)][rng.integers(3)]
-    alone = fit_alone(kind(**params), X, y, weights)
-    blocks = cut(n, int(rng.integers(2, 5)), rng)
-    for model in fit_together(lambda: kind(**params), blocks, X, y, weights):
-        assert_same(alone, model)
+    one_process = fit_on_one_worker(kind(**params), X, y, weights)
+    blocks = assign_rows(n, int(rng.integers(2, 5)), rng)
+    for model in fit_on_workers(lambda: kind(**params), blocks, X, y, weights):
+        assert_same(one_process, model)
 
 
 def test_bins_from_samples_equal_those_of_one_process():
@@ -344,10 +344,10 @@ def test_bins_from_samples_equal_those_of_one_process():
     X = np.column_stack([rng.normal(size=201_000), rng.integers(0, 1000, 201_000)])
     y = X[:, 0] + X[:, 1] / 500
     common = {"n_estimators": 2, "early_stopping": False, "max_leaf_nodes": 4}
-    alone = fit_alone(REGRESSOR(**common), X, y)
+    one_process = fit_on_one_worker(REGRESSOR(**common), X, y)
     blocks = [np.arange(150_000), np.arange(150_000, 201_000)]
-    for model in fit_together(lambda: REGRESSOR(**common), blocks, X, y):
-        assert_same(alone, model)
+    for model in fit_on_workers(lambda: REGRESSOR(**common), blocks, X, y):
+        assert_same(one_process, model)
 
 
 @pytest.mark.parametrize(
@@ -377,10 +377,10 @@ def test_many_rows_with_packed_targets_equal_one_process(kind, params):
     y = {"counts": np.clip(np.round(y), 0, 9), "halves": np.round(2 * y) / 2}.get(kind, y)
     weights = rng.uniform(0.5, 2, n) if kind == "weighted" else None
     common = {"n_estimators": 3, "early_stopping": False, "max_leaf_nodes": 9, **params}
-    alone = fit_alone(REGRESSOR(n_folds=1, **common), X, y, weights)
+    one_process = fit_on_one_worker(REGRESSOR(n_folds=1, **common), X, y, weights)
     blocks = [np.arange(20_000), np.arange(20_000, 20_000), np.arange(20_000, n)]
-    for model in fit_together(lambda: REGRESSOR(**common), blocks, X, y, weights):
-        assert_same(alone, model)
+    for model in fit_on_workers(lambda: REGRESSOR(**common), blocks, X, y, weights):
+        assert_same(one_process, model)
 
 
 def test_more_columns_are_split_on_than_are_copied():
@@ -389,12 +389,12 @@ def test_more_columns_are_split_on_than_are_copied():
     # The best split of the root uses one column after the other.
     y = (X > 1.5) @ (3.0 ** np.arange(7)) + rng.normal(size=70_000) > 20
     common = {"n_estimators": 12, "early_stopping": False, "max_leaf_nodes": 2, "learning_rate": 1}
-    alone = fit_alone(CLASSIFIER(n_folds=1, **common), X, y)
-    assert np.count_nonzero(alone.feature_importances_) > 3
+    one_process = fit_on_one_worker(CLASSIFIER(n_folds=1, **common), X, y)
+    assert np.count_nonzero(one_process.feature_importances_) > 3
     for n_jobs in (1, 2):
         blocks = [np.arange(30_000), np.arange(30_000, 70_000)]
-        for model in fit_together(lambda n=n_jobs: CLASSIFIER(n_jobs=n, **common), blocks, X, y):
-            assert_same(alone, model)
+        for model in fit_on_workers(lambda n=n_jobs: CLASSIFIER(n_jobs=n, **common), blocks, X, y):
+            assert_same(one_process, model)
 
 
 def test_many_rows_of_three_classes_equal_one_process():
@@ -402,10 +402,10 @@ def test_many_rows_of_three_classes_equal_one_process():
     X = rng.normal(size=(70_000, 3))
     y = np.digitize(X[:, 0] + rng.normal(size=70_000), [-1, 1])
     common = {"n_estimators": 2, "early_stopping": True, "max_leaf_nodes": 5}
-    alone = fit_alone(CLASSIFIER(n_folds=1, **common), X, y)
+    one_process = fit_on_one_worker(CLASSIFIER(n_folds=1, **common), X, y)
     blocks = [np.arange(30_000), np.arange(30_000, 70_000)]
-    for model in fit_together(lambda: CLASSIFIER(**common), blocks, X, y):
-        assert_same(alone, model)
+    for model in fit_on_workers(lambda: CLASSIFIER(**common), blocks, X, y):
+        assert_same(one_process, model)
 
 
 def sketch_tables(n):
@@ -438,14 +438,14 @@ def test_bins_from_a_sample_hardly_increase_the_loss(monkeypatch):
         for sample in (all_rows, some_rows):
             monkeypatch.setattr(agreement._core, "sample_rows", sample)
             blocks = [np.arange(n // 3), np.arange(n // 3, n)]
-            model = fit_together(lambda: CLASSIFIER(**common), blocks, X[:n], y[:n])[0]
+            model = fit_on_workers(lambda: CLASSIFIER(**common), blocks, X[:n], y[:n])[0]
             losses.append(log_loss(y[n:], model.predict_proba(X[n:])))
         increases.append(losses[1] / losses[0] - 1)
         print(
             f"{name}: {losses[0]:.5f} exact, {losses[1]:.5f} sampled, {100 * increases[-1]:+.3f} %"
         )
     assert max(increases) < 0.002
-    # The bins and models are different.
+    # Bins and models differ for these rows.
     assert np.count_nonzero(increases) >= 6
 
 
@@ -464,8 +464,8 @@ def test_bins_from_a_sample_hardly_increase_the_loss(monkeypatch):
 )
 def test_unsupported_options_raise_on_every_worker(params, message):
     X, y, _ = make_rows(100)
-    blocks = cut(100, 2, np.random.default_rng(0))
-    for error in fit_together(lambda: REGRESSOR(n_estimators=2, **params), blocks, X, y):
+    blocks = assign_rows(100, 2, np.random.default_rng(0))
+    for error in fit_on_workers(lambda: REGRESSOR(n_estimators=2, **params), blocks, X, y):
         assert isinstance(error, ValueError), repr(error)
         with pytest.raises(ValueError, match=message):
             raise error
@@ -478,7 +478,7 @@ def test_tables_with_other_columns_raise():
     numbers = [X[:50], X[50:].assign(kind=1.0)]
     for frames, message in ((wider, "same columns"), (numbers, "'kind'")):
         exchanges = ThreadExchange.of(2)
-        errors = run(
+        errors = run_in_threads(
             [
                 lambda k=k, frames=frames, exchanges=exchanges: fit_worker(
                     *(REGRESSOR(n_estimators=2), frames[k], y[blocks[k]]),
@@ -506,9 +506,9 @@ class _Billions(ThreadExchange):
 def test_too_many_rows_raise():
     X, y, _ = make_rows(100)
     exchanges = [_Billions(one._group, one.rank) for one in ThreadExchange.of(2)]
-    errors = fit_together(
+    errors = fit_on_workers(
         lambda: REGRESSOR(n_estimators=2),
-        cut(100, 2, np.random.default_rng(0)),
+        assign_rows(100, 2, np.random.default_rng(0)),
         X,
         y,
         exchanges=exchanges,
@@ -519,7 +519,7 @@ def test_too_many_rows_raise():
 
 
 def test_workers_without_any_rows_raise():
-    for error in fit_together(REGRESSOR, [np.arange(0)] * 2, np.empty((0, 2)), np.empty(0)):
+    for error in fit_on_workers(REGRESSOR, [np.arange(0)] * 2, np.empty((0, 2)), np.empty(0)):
         with pytest.raises(ValueError, match="at least one row"):
             raise error
 
@@ -531,8 +531,8 @@ def test_error_of_one_worker_stops_the_others():
         if n_rounds == 2:
             raise KeyError("enough")
 
-    blocks = cut(200, 3, np.random.default_rng(0))
-    results = fit_together(
+    blocks = assign_rows(200, 3, np.random.default_rng(0))
+    results = fit_on_workers(
         lambda: REGRESSOR(n_estimators=50), blocks, X, y, after_round=[None, fail, None]
     )
     assert isinstance(results[1], KeyError)
@@ -542,9 +542,9 @@ def test_error_of_one_worker_stops_the_others():
 
 def test_callback_of_one_worker_stops_all():
     X, y, _ = make_rows(200)
-    models = fit_together(
+    models = fit_on_workers(
         lambda: REGRESSOR(n_estimators=50, callbacks=lambda done, total: done >= 20),
-        *(cut(200, 2, np.random.default_rng(0)), X, y),
+        *(assign_rows(200, 2, np.random.default_rng(0)), X, y),
     )
     assert [model.n_estimators_ for model in models] == [20, 20]
 
@@ -577,8 +577,8 @@ def test_totals_are_correct_and_equal_for_any_partition():
     expected = statistics(single, np.arange(502))
     for n_workers in (2, 5):
         exchanges = ThreadExchange.of(n_workers)
-        blocks = cut(502, n_workers, rng)
-        results = run(
+        blocks = assign_rows(502, n_workers, rng)
+        results = run_in_threads(
             [
                 lambda exchange=exchange, rows=rows: statistics(Totals(exchange), rows)
                 for exchange, rows in zip(exchanges, blocks, strict=True)
@@ -608,7 +608,7 @@ def connected(n, work, token=b"0123456789abcdef"):
         finally:
             exchange.close()
 
-    return run([lambda rank=rank: run_worker(rank) for rank in range(n)])
+    return run_in_threads([lambda rank=rank: run_worker(rank) for rank in range(n)])
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 3, 4, 5, 7])
@@ -651,7 +651,7 @@ def test_unknown_connections_are_rejected():
             exchange.close()
             return values.tolist()
 
-        assert run([lambda: work(0), lambda: work(1)]) == [[3], [3]]
+        assert run_in_threads([lambda: work(0), lambda: work(1)]) == [[3], [3]]
     with pytest.raises(ValueError, match="token"):
         SocketExchange(SocketExchange.listen(), 0, [("127.0.0.1", 1)], b"short")
     with pytest.raises(ValueError, match="rank"):
@@ -673,7 +673,7 @@ def test_workers_in_processes_and_a_lost_worker():
     results = {False: [], True: []}
     for killed in (False, True):
         addresses = [pipe.recv() for pipe in pipes]
-        for pipe, rows in zip(pipes, cut(500, 3, rng), strict=True):
+        for pipe, rows in zip(pipes, assign_rows(500, 3, rng), strict=True):
             pipe.send((addresses, X, y, rows))
         for rank, pipe in enumerate(pipes):
             assert pipe.poll(60)
@@ -685,7 +685,7 @@ def test_workers_in_processes_and_a_lost_worker():
     for process in processes:
         process.join(30)
         assert not process.is_alive()
-    alone = fit_alone(REGRESSOR(n_estimators=6), X, y)
+    one_process = fit_on_one_worker(REGRESSOR(n_estimators=6), X, y)
     for model in results[False]:
-        assert_same(alone, model)
+        assert_same(one_process, model)
     assert results[True] == ["another worker was lost"] * 2

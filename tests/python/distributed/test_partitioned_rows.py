@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spinney.distributed.exchange import ThreadExchange
 from spinney.distributed.partitioned_rows import PartitionedRows
 from spinney.ensemble import GradientBoostingRegressor
-from support.workers import assert_same, fit_alone, fit_worker
+from support.workers import assert_same, fit_on_one_worker, fit_worker
 
 
 @settings(max_examples=25, deadline=None)
@@ -43,8 +43,8 @@ def test_number_of_blocks_does_not_change_the_model(seed, n_rows, n_blocks, begu
             early_stopping=False, max_set_categories=None, max_bins=2 if weighted else 255,
         )  # fmt: skip
 
-    alone = fit_alone(create(), frame, y, weights)
+    one_process = fit_on_one_worker(create(), frame, y, weights)
     options = {"exchange": ThreadExchange.of(1)[0], "row_ranges": [(0, 0)]}
     options["sample_weight"] = weights
-    start = [alone.fitted_model().store.part(0, begun)] if begun else []
-    assert_same(alone, fit_worker(create(), rows, y, start=start, **options))
+    start = [one_process.fitted_model().store.part(0, begun)] if begun else []
+    assert_same(one_process, fit_worker(create(), rows, y, start=start, **options))

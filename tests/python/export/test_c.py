@@ -22,9 +22,9 @@ from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from support.export_models import (
     CATEGORICAL,
     all_models,
-    fit_on_holes,
+    fit_on_missing,
     models_of_several_classes,
-    rows_with_holes,
+    rows_with_missing,
     table,
     table_models,
     takes_missing,
@@ -50,18 +50,18 @@ def compile_all(codes: list[str], folder: Path) -> ctypes.CDLL:
 
 
 class CModel:
-    """The functions of one model in a library."""
+    """Calls the functions of one exported model in a library."""
 
     def __init__(self, library: ctypes.CDLL, prefix: str, model: Any) -> None:
         self.library, self.prefix, self.model = library, prefix, model
 
-    def one_by_one(self, name: str, X: Any, kind: Any) -> Any:
+    def values_per_row(self, name: str, X: Any, kind: Any) -> Any:
         """Call a function that returns one value per row."""
         call = getattr(self.library, self.prefix + name)
         call.restype = kind
         return [call(row.ctypes.data_as(ctypes.c_void_p)) for row in X]
 
-    def filled(self, name: str, X: Any, width: int) -> Any:
+    def arrays_per_row(self, name: str, X: Any, width: int) -> Any:
         """Call a function that fills an array per row."""
         call = getattr(self.library, self.prefix + name)
         call.restype = None
@@ -76,25 +76,25 @@ class CModel:
         rows = np.ascontiguousarray(X if rows is None else rows, dtype=np.float64)
         predicted = self.model.predict(X)
         if predicted.ndim == 2:
-            filled = self.filled("predict", rows, predicted.shape[1])
+            filled = self.arrays_per_row("predict", rows, predicted.shape[1])
             np.testing.assert_allclose(filled, predicted, rtol=1e-14, atol=1e-13)
             return
         if predicted.dtype.kind in "UO":
-            names = self.one_by_one("predict", rows, ctypes.c_char_p)
+            names = self.values_per_row("predict", rows, ctypes.c_char_p)
             np.testing.assert_array_equal([name.decode() for name in names], predicted)
         else:
-            numbers = self.one_by_one("predict", rows, ctypes.c_double)
+            numbers = self.values_per_row("predict", rows, ctypes.c_double)
             if predicted.dtype.kind == "f":
                 np.testing.assert_allclose(numbers, predicted, rtol=1e-14, atol=1e-13)
             else:
                 np.testing.assert_array_equal(numbers, predicted)
         if not is_classifier(self.model):
             return
-        index = self.one_by_one("predict_index", rows, ctypes.c_int)
+        index = self.values_per_row("predict_index", rows, ctypes.c_int)
         np.testing.assert_array_equal(self.model.classes_[index], predicted)
         if hasattr(self.model, "predict_proba"):
             probabilities = self.model.predict_proba(X)
-            filled = self.filled("predict_proba", rows, probabilities.shape[1])
+            filled = self.arrays_per_row("predict_proba", rows, probabilities.shape[1])
             np.testing.assert_allclose(filled, probabilities, rtol=1e-13, atol=1e-15)
 
 
@@ -105,7 +105,7 @@ def c_models() -> list[tuple[Any, str]]:
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> list[CModel]:
-    models = [fit_on_holes(*case, dtype=np.float64) for case in c_models()]
+    models = [fit_on_missing(*case, dtype=np.float64) for case in c_models()]
     codes = [export_c(model, prefix=f"m{i}_") for i, model in enumerate(models)]
     library = compile_all(codes, tmp_path_factory.mktemp("c"))
     return [CModel(library, f"m{i}_", model) for i, model in enumerate(models)]
@@ -118,19 +118,19 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> list[CModel]:
 def test_every_model_predicts_the_same(compiled: list[CModel], number: int) -> None:
     model = compiled[number]
     missing = 0.3 if takes_missing(model.model) else 0.0
-    model.check(rows_with_holes(300, seed=5, missing=missing).astype(np.float64))
+    model.check(rows_with_missing(300, seed=5, missing=missing).astype(np.float64))
     model.check(np.random.default_rng(3).normal(size=(100, 5)))
 
 
 @needs_compiler
 def test_sums_over_trees_have_the_same_bits(compiled: list[CModel]) -> None:
-    X = rows_with_holes(300, seed=6).astype(np.float64)
+    X = rows_with_missing(300, seed=6).astype(np.float64)
     n_checked = 0
     for model in compiled:
         name = type(model.model).__name__
         if name in ("RandomForestClassifier", "ExtraTreesClassifier", "DecisionTreeClassifier"):
             expected = model.model.predict_proba(X)
-            actual = model.filled("predict_proba", X, expected.shape[1])
+            actual = model.arrays_per_row("predict_proba", X, expected.shape[1])
         elif name in ("RandomForestRegressor", "GradientBoostingRegressor"):
             expected = model.model.predict(X)
             if expected.ndim == 2 or model.model.get_params().get("loss") in (
@@ -138,7 +138,7 @@ def test_sums_over_trees_have_the_same_bits(compiled: list[CModel]) -> None:
                 "cross_entropy",
             ):
                 continue
-            actual = np.array(model.one_by_one("predict", X, ctypes.c_double))
+            actual = np.array(model.values_per_row("predict", X, ctypes.c_double))
         else:
             continue
         n_checked += 1
@@ -178,10 +178,12 @@ def test_several_outputs_of_classes_predict_the_same(tmp_path: Path) -> None:
     models = models_of_several_classes()[:-1]  # without nearest neighbours
     codes = [export_c(model, prefix=f"s{i}_") for i, model in enumerate(models)]
     library = compile_all(codes, tmp_path)
-    X = rows_with_holes(100, seed=5).astype(np.float64)
+    X = rows_with_missing(100, seed=5).astype(np.float64)
     for i, model in enumerate(models):
         probabilities = np.concatenate(model.predict_proba(X), axis=1)
-        filled = CModel(library, f"s{i}_", model).filled("predict_proba", X, probabilities.shape[1])
+        filled = CModel(library, f"s{i}_", model).arrays_per_row(
+            "predict_proba", X, probabilities.shape[1]
+        )
         np.testing.assert_array_equal(filled, probabilities)
         is_text = model.classes_[0].dtype.kind == "U"
         out = ((ctypes.c_char_p if is_text else ctypes.c_double) * 2)()

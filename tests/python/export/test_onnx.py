@@ -24,9 +24,9 @@ from spinney.neighbors import KNeighborsClassifier
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from support.export_models import (
     all_models,
-    fit_on_holes,
+    fit_on_missing,
     models_of_several_classes,
-    rows_with_holes,
+    rows_with_missing,
     table,
     table_models,
     takes_missing,
@@ -103,15 +103,15 @@ def name(case: Any) -> str:
 
 @pytest.mark.parametrize("case", all_models(), ids=name)
 def test_every_model_predicts_the_same(case: Any) -> None:
-    model = fit_on_holes(*case)
-    X = rows_with_holes(500, seed=5, missing=0.3 if takes_missing(model) else 0.0)
+    model = fit_on_missing(*case)
+    X = rows_with_missing(500, seed=5, missing=0.3 if takes_missing(model) else 0.0)
     check(model, X)
     check(model, X[:1], mostly_clear=False)
 
 
 @pytest.mark.parametrize("case", all_models()[::3], ids=name)
 def test_double_precision_predicts_the_same(case: Any) -> None:
-    model = fit_on_holes(*case, dtype=np.float64)
+    model = fit_on_missing(*case, dtype=np.float64)
     X = np.random.default_rng(3).normal(size=(300, 5))  # not representable as float32
     check(model, X, dtype="float64")
 
@@ -184,7 +184,7 @@ def test_column_of_one_category() -> None:
 
 def test_leaf_numbers_differ_from_the_node_next_to_them() -> None:
     # onnxruntime up to 1.23 treats such a node as a leaf.
-    X = rows_with_holes()
+    X = rows_with_missing()
     y = targets(X)
     for model in (
         DecisionTreeRegressor(max_leaf_nodes=3),
@@ -212,7 +212,7 @@ def test_leaf_numbers_differ_from_the_node_next_to_them() -> None:
     ids=lambda classes: classes.dtype.name,
 )
 def test_classes_of_every_type_keep_their_type(classes: Any) -> None:
-    X = rows_with_holes(80)
+    X = rows_with_missing(80)
     y = classes[(X[:, 0] > 0).astype(int)]
     model = RandomForestClassifier(5, random_state=0).fit(X, y)
     label = run(export_onnx(model), X)[0]
@@ -228,7 +228,7 @@ def test_thresholds_that_are_not_float32() -> None:
 
 @pytest.mark.parametrize("model", models_of_several_classes(), ids=lambda m: type(m).__name__)
 def test_several_outputs_of_classes_predict_the_same(model: Any) -> None:
-    X = rows_with_holes(200, seed=5, missing=0.3 if takes_missing(model) else 0.0)
+    X = rows_with_missing(200, seed=5, missing=0.3 if takes_missing(model) else 0.0)
     label, *probabilities = run(export_onnx(model), X)
     np.testing.assert_array_equal(label, model.predict(X))
     for actual, expected in zip(probabilities, model.predict_proba(X), strict=True):
@@ -236,7 +236,7 @@ def test_several_outputs_of_classes_predict_the_same(model: Any) -> None:
 
 
 def test_rankers_predict_the_same() -> None:
-    X = rows_with_holes(120)
+    X = rows_with_missing(120)
     relevance = np.digitize(np.nan_to_num(X[:, 0]), [-0.5, 0.5])
     model = GradientBoostingRanker(n_estimators=5, random_state=0)
     check(model.fit(X, relevance, group=np.repeat(np.arange(12), 10)), X)
@@ -311,6 +311,6 @@ def test_models_of_others_and_unfitted_models_raise() -> None:
 
 
 def test_exported_bytes_are_reproducible() -> None:
-    model = fit_on_holes(RandomForestClassifier(5, random_state=0), "three")
+    model = fit_on_missing(RandomForestClassifier(5, random_state=0), "three")
     assert export_onnx(model).SerializeToString() == export_onnx(model).SerializeToString()
     assert export_onnx(model).producer_version == spinney.__version__

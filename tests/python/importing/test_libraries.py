@@ -53,13 +53,13 @@ def test_lightgbm_models_predict_the_same(objective, target, options):
         ours = spinney.from_lightgbm(theirs)
         thresholds = pd.to_numeric(theirs.trees_to_dataframe().threshold, errors="coerce").dropna()
         near_thresholds = rows_near_thresholds(X, thresholds.to_numpy(), seed)
-        for asked in (X, near_thresholds, X.astype(np.float32)):
-            expected = theirs.predict(asked)
+        for queries in (X, near_thresholds, X.astype(np.float32)):
+            expected = theirs.predict(queries)
             np.testing.assert_allclose(
-                predict_like_source(ours, asked, expected), expected, rtol=1e-10
+                predict_like_source(ours, queries, expected), expected, rtol=1e-10
             )
-            raw = theirs.predict(asked, raw_score=True)
-            np.testing.assert_allclose(np.squeeze(ours._raw(asked)), raw, rtol=1e-10, atol=1e-12)
+            raw = theirs.predict(queries, raw_score=True)
+            np.testing.assert_allclose(np.squeeze(ours._raw(queries)), raw, rtol=1e-10, atol=1e-12)
         gains = theirs.feature_importance("gain")
         np.testing.assert_allclose(ours.feature_importances_, gains / gains.sum(), atol=1e-5)
 
@@ -152,9 +152,9 @@ def test_catboost_models_predict_the_same(policy, mode):
         near_thresholds = rows_near_thresholds(
             X, np.concatenate(list(theirs.get_borders().values())), 0
         )
-        for asked in (X, near_thresholds, X.astype(np.float32)):
-            told = theirs.predict(asked, prediction_type="RawFormulaVal")
-            np.testing.assert_allclose(ours._raw(asked)[:, 0], told, rtol=1e-10, atol=1e-12)
+        for queries in (X, near_thresholds, X.astype(np.float32)):
+            raw = theirs.predict(queries, prediction_type="RawFormulaVal")
+            np.testing.assert_allclose(ours._raw(queries)[:, 0], raw, rtol=1e-10, atol=1e-12)
         changes = theirs.get_feature_importance(type="PredictionValuesChange")
         np.testing.assert_allclose(ours.feature_importances_, changes / 100, atol=1e-8)
     frame = pd.DataFrame({"a": X[:, 0], "b": np.where(score > 0, "x", "y")})

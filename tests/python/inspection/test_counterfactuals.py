@@ -141,9 +141,9 @@ def test_bounds_costs_and_integer_columns():
         forest, row, frame, target=1, fixed=["home", "age"], bounds={"income": (None, 1000.0)}
     )
     assert income_only.row is None or set(income_only.changes) == {"income"}
-    own = float(frame["income"].iloc[row])
+    value = float(frame["income"].iloc[row])
     impossible = counterfactual(
-        forest, row, frame, target=1, fixed=["home", "age"], bounds={"income": (own, own)}
+        forest, row, frame, target=1, fixed=["home", "age"], bounds={"income": (value, value)}
     )
     assert impossible.status == "impossible"
     assert impossible.row is None
@@ -304,8 +304,8 @@ def test_boolean_columns_stay_boolean(kind):
         result = counterfactual(tree, 0, frame, bounds=bounds)
         assert result.changes == {"flag": (bool(flag[0]), not flag[0])}
         assert result.row["flag"].dtype == frame["flag"].dtype
-    own = float(flag[0])
-    assert counterfactual(tree, 0, frame, bounds={"flag": (own, own)}).status == "impossible"
+    value = float(flag[0])
+    assert counterfactual(tree, 0, frame, bounds={"flag": (value, value)}).status == "impossible"
 
 
 def test_bounds_without_effect_raise():

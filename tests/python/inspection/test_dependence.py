@@ -366,9 +366,13 @@ def test_h_statistics_match_the_definition(model):
         other = np.tile(X[r], (40, 1))
         other[:, 0] = X[:, 0]
         others[r] = model.predict(other).mean()
-    own = model.predict(X)
-    own, alone, others = own - own.mean(), alone - alone.mean(), others - others.mean()
-    expected = np.sqrt(((own - alone - others) ** 2).sum() / (own**2).sum())
+    predicted = model.predict(X)
+    predicted, alone, others = (
+        predicted - predicted.mean(),
+        alone - alone.mean(),
+        others - others.mean(),
+    )
+    expected = np.sqrt(((predicted - alone - others) ** 2).sum() / (predicted**2).sum())
     assert result.overall[0] == pytest.approx(expected, rel=1e-6)
 
 

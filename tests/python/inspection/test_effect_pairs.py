@@ -108,7 +108,7 @@ def test_category_order_does_not_depend_on_the_other_column(pair):
                 assert grid.values == alone.grids[0].values
 
 
-def test_categories_without_complete_rows_are_left_out():
+def test_categories_without_complete_rows_are_omitted():
     frame = table(1)
     frame.loc[frame["colour"] == "grey", "number"] = np.nan
     result = accumulated_local_effects(Formula(price), frame, ("colour", "number"), n_intervals=2)

@@ -254,7 +254,7 @@ def test_intervals_use_normal_quantiles():
 
 
 def noise_table(random, n):
-    """Return one informative column, and noise with different numbers of values."""
+    """Return an informative column, and noise columns with different numbers of values."""
     return pd.DataFrame(
         {
             "informative": random.integers(0, 2, n),
@@ -285,7 +285,7 @@ def test_noise_has_no_importance_for_any_number_of_values(classes):
     means = np.array(means)
     error = means.std(axis=0, ddof=1) / np.sqrt(len(means))
     z = means.mean(axis=0) / error
-    assert np.abs(z[1:]).max() < 3.3  # five columns: fails for one seed in two hundred
+    assert np.abs(z[1:]).max() < 3.3  # five columns: the check fails for one seed in 200
     # The forest's own importances of noise grow with the number of values.
     mean_own = np.mean(own_importances, axis=0)
     assert mean_own[1] < mean_own[2] < mean_own[3]
@@ -309,7 +309,7 @@ def test_noise_has_no_importance_with_class_weights():
     assert np.abs(z).max() < 3.3
 
 
-def test_on_training_rows_it_is_the_impurity_decrease():
+def test_importance_on_training_rows_is_the_impurity_decrease():
     X, y = signal()
     for tree, target in (
         (DecisionTreeRegressor(max_depth=4), y),
@@ -441,10 +441,10 @@ def test_drop_column_matches_refitting():
     X, y = signal(90)
     tree, folds = DecisionTreeRegressor(max_depth=3, random_state=0), KFold(3)
     result = drop_column_importance(tree, X, y, columns=[0, [1, 2]], cv=folds, n_jobs=2)
-    whole = cross_val_score(tree, X, y, cv=folds)
+    with_all = cross_val_score(tree, X, y, cv=folds)
     for index, columns in enumerate(([0], [1, 2])):
         without = cross_val_score(tree, np.delete(X, columns, axis=1), y, cv=folds)
-        np.testing.assert_allclose(result.each[index], whole - without)
+        np.testing.assert_allclose(result.each[index], with_all - without)
     expected = np.sqrt(result.each.var(axis=1, ddof=1) * (1 / 3 + 1 / 2))
     np.testing.assert_allclose(result.error, expected)
     frame = pl.DataFrame(X, schema=list("abcd"))

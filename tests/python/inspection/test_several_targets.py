@@ -182,12 +182,12 @@ def test_drop_column_matches_refitting():
     ]
     for model, y, scoring, reference_scoring in cases:
         result = drop_column_importance(model, X, y, columns=[0, [1, 2]], cv=folds, scoring=scoring)
-        whole = cross_val_score(model, X, y, cv=folds, scoring=reference_scoring)
+        with_all = cross_val_score(model, X, y, cv=folds, scoring=reference_scoring)
         for index, columns in enumerate(([0], [1, 2])):
-            without = cross_val_score(
+            without_columns = cross_val_score(
                 model, np.delete(X, columns, axis=1), y, cv=folds, scoring=reference_scoring
             )
-            np.testing.assert_allclose(result.each[index], whole - without, atol=1e-12)
+            np.testing.assert_allclose(result.each[index], with_all - without_columns, atol=1e-12)
     assert drop_column_importance(DecisionTreeClassifier(), X, pd.DataFrame(labels(Y))).mean[0] > 0
 
 
@@ -273,7 +273,7 @@ def test_random_targets_match_a_walk(seed, n_rows, n_targets, n_classes):
     np.testing.assert_allclose(reordered.error, result.error, atol=1e-12)
 
 
-def test_on_training_rows_it_is_the_impurity_decrease():
+def test_importance_on_training_rows_is_the_impurity_decrease():
     X, Y = signal()
     for tree, y in (
         (DecisionTreeRegressor(max_depth=4), Y),

@@ -69,7 +69,7 @@ def mixed_table(seed, n=60, missing=True):
 def codes_of(model, table):
     """Return the rows as floats, with categories as codes and missing values as NaN."""
     codes = np.empty(table.shape)
-    for j, categories in enumerate(model.fitted_model().schema.categories):
+    for j, categories in enumerate(model.categories_):
         column = table.iloc[:, j]
         if categories is None:
             codes[:, j] = column.astype(float)
@@ -149,13 +149,13 @@ def test_values_match_the_definition(number):
     table, y = mixed_table(number)
     model, target = list(models(number, y))[number]
     model.fit(table, target)
-    few = table.iloc[:3]
-    values, base = slow_shap(model, few)
-    explanation = explain(model, few)
+    rows = table.iloc[:3]
+    values, base = slow_shap(model, rows)
+    explanation = explain(model, rows)
     assert np.allclose(explanation.values, values, atol=1e-11)
     assert np.allclose(explanation.base_values, base, atol=1e-11)
     # Many rows use precomputed tables; few rows walk down the trees.
-    repeated = pd.concat([few] * 400, ignore_index=True)
+    repeated = pd.concat([rows] * 400, ignore_index=True)
     assert np.allclose(shap_values(model, repeated)[-3:], values, atol=1e-11)
 
 
@@ -164,12 +164,12 @@ def test_values_with_a_background_match_the_definition(number):
     table, y = mixed_table(number + 50)
     model, target = list(models(number, y))[number]
     model.fit(table, target)
-    few, background = table.iloc[:2], table.iloc[30:36]
-    values, base = slow_shap(model, few, background)
-    explanation = explain(model, few, background)
+    rows, background = table.iloc[:2], table.iloc[30:36]
+    values, base = slow_shap(model, rows, background)
+    explanation = explain(model, rows, background)
     assert np.allclose(explanation.values, values, atol=1e-11)
     assert np.allclose(explanation.base_values, base, atol=1e-11)
-    repeated = pd.concat([few] * 400, ignore_index=True)
+    repeated = pd.concat([rows] * 400, ignore_index=True)
     assert np.allclose(shap_values(model, repeated, background)[-2:], values, atol=1e-11)
 
 
@@ -179,11 +179,11 @@ def test_interactions_match_the_definition(number, with_background):
     table, y = mixed_table(number + 9)
     model, target = list(models(number, y))[number]
     model.fit(table, target)
-    few = table.iloc[:2]
+    rows = table.iloc[:2]
     background = table.iloc[30:35] if with_background else None
-    values, _ = slow_shap(model, few, background, interactions=True)
-    assert np.allclose(shap_interaction_values(model, few, background), values, atol=1e-11)
-    repeated = pd.concat([few] * 400, ignore_index=True)
+    values, _ = slow_shap(model, rows, background, interactions=True)
+    assert np.allclose(shap_interaction_values(model, rows, background), values, atol=1e-11)
+    repeated = pd.concat([rows] * 400, ignore_index=True)
     pairs = shap_interaction_values(model, repeated, background)
     assert np.allclose(pairs[-2:], values, atol=1e-11)
 
@@ -624,11 +624,11 @@ def test_few_rows_have_the_same_values_as_many(n_rows, depth):
         RandomForestRegressor(7, max_depth=depth, random_state=0).fit(X, y),
         RandomForestClassifier(5, max_depth=depth, random_state=0).fit(X, np.digitize(y, [-1, 1])),
     ):
-        many = shap_values(model, X)
-        few = shap_values(model, X[:n_rows])
-        np.testing.assert_allclose(few, many[:n_rows], rtol=0, atol=1e-12)
-        np.testing.assert_array_equal(shap_values(model, X[:n_rows], n_jobs=1), few)
-        np.testing.assert_array_equal(shap_values(model, X[:n_rows], n_jobs=3), few)
+        of_many = shap_values(model, X)
+        values = shap_values(model, X[:n_rows])
+        np.testing.assert_allclose(values, of_many[:n_rows], rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(shap_values(model, X[:n_rows], n_jobs=1), values)
+        np.testing.assert_array_equal(shap_values(model, X[:n_rows], n_jobs=3), values)
 
 
 def test_few_rows_with_very_long_paths():

@@ -37,7 +37,7 @@ def kind_of(values: Any, name: str = "v") -> str:
     return decide_kinds(table).columns[0].kind
 
 
-PHRASES = ["a rather long remark on the thing", "which nobody else has", "written by hand"]
+PHRASES = ["a rather long remark on the thing", "that is in no other row", "written by hand"]
 
 
 @pytest.mark.parametrize(

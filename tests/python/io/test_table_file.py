@@ -29,8 +29,8 @@ from hypothesis import strategies as st
 from spinney.io import ColumnKinds, decide_kinds, read_pieces, read_table
 from spinney.io._delimited import open_delimited
 from spinney.io._dialect import DELIMITERS, MISSING
-from spinney.io._form import TextForm, infer_form, join
 from spinney.io._source import find_sources
+from spinney.io._text_form import TextForm, infer_form, join
 
 SHOP = pa.table(
     {
@@ -488,7 +488,7 @@ def test_broken_text_late_in_a_file_raises(tmp_path: Path) -> None:
         ("", "is empty"),
     ],
 )
-def test_bad_rows_raise_with_their_line(text: str, message: str, tmp_path: Path) -> None:
+def test_invalid_rows_raise_with_their_line(text: str, message: str, tmp_path: Path) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ValueError, match=message) as caught:
         read_table(path)
@@ -582,8 +582,8 @@ def _reference_types(texts: list[str]) -> list[Any]:
     stripped = [text.strip(" \t\n\v\f\r\xa0") for text in texts]
     values = [None if text in MISSING else text for text in stripped]
     present = [value for value in values if value is not None]
-    whole = all(re.fullmatch(r"[-+]?[0-9]+", value) for value in present)
-    if whole and any(re.match(r"[-+]?0[0-9]", value) for value in present):
+    are_integers = all(re.fullmatch(r"[-+]?[0-9]+", value) for value in present)
+    if are_integers and any(re.match(r"[-+]?0[0-9]", value) for value in present):
         return values  # codes
     for read in (int, float, datetime.date.fromisoformat):
         try:

@@ -90,7 +90,7 @@ def test_moments_about_a_centre_far_from_the_mean():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("how", LAYOUTS)
 @pytest.mark.parametrize(("n", "d"), [(1, 2), (255, 1), (256, 4), (700, 7)])
-def test_dense_pass(n_scores, dtype, how, n, d):
+def test_derivatives_of_dense_rows(n_scores, dtype, how, n, d):
     rng = np.random.default_rng(n)
     X, weights = rng.normal(size=(n, d)).astype(dtype), rng.random(n)
     labels = rng.integers(0, max(2, n_scores), size=n).astype(np.int32)
@@ -117,7 +117,7 @@ def test_dense_pass(n_scores, dtype, how, n, d):
 @pytest.mark.parametrize("n_scores", [1, 3])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("n", [1, 700])
-def test_sparse_pass(n_scores, index, n):
+def test_derivatives_of_sparse_rows(n_scores, index, n):
     rng = np.random.default_rng(n)
     dense = rng.normal(size=(n, 5)) * (rng.random((n, 5)) < 0.4)
     labels = rng.integers(0, max(2, n_scores), size=n).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Fitted linear models as values: the same numbers as the estimators."""
+"""Fitted linear models predict the same numbers as their estimators."""
 
 import numpy as np
 import pytest

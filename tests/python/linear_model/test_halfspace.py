@@ -113,7 +113,7 @@ def test_convex_combinations_are_exact(n, d, seed, digits):
             assert sum(Fraction(z) * x for z, x in zip(row, numbers, strict=True)) > 0
 
 
-def test_exclusive_or():
+def test_exclusive_or_is_not_separable():
     X = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]) * 1.0
     model = HalfspaceClassifier().fit(X, [0, 0, 1, 1])
     assert not model.separable_
@@ -203,13 +203,13 @@ def test_programs_that_start_with_few_points(monkeypatch, noise):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 6))
     y = (X @ np.arange(6) + noise * rng.normal(size=3000) > 0).astype(int)
-    whole = HalfspaceClassifier().fit(X, y)
-    check(whole, X, y)
+    expected = HalfspaceClassifier().fit(X, y)
+    check(expected, X, y)
     monkeypatch.setattr(separation_file, "FEWEST_POINTS", 10)
     monkeypatch.setattr(separation_file, "POINTS_PER_COLUMN", 2)
     model = HalfspaceClassifier().fit(X, y)
     check(model, X, y)
-    assert model.separable_ == whole.separable_ == (noise == 0)
+    assert model.separable_ == expected.separable_ == (noise == 0)
 
 
 def test_scales_and_offsets():
@@ -224,7 +224,7 @@ def test_scales_and_offsets():
 
 
 @pytest.mark.parametrize("scale", [1e-290, 1e-150, 1e150, 1e300])
-def test_huge_and_tiny(scale):
+def test_huge_and_tiny_scales(scale):
     X = np.array([[0.0, 1.0], [1.0, 0.0], [3.0, 2.0], [2.0, 3.5]]) * scale
     model = HalfspaceClassifier().fit(X, [0, 0, 1, 1])
     assert model.separable_
@@ -265,7 +265,7 @@ def test_sparse(monkeypatch, noise, dense):
     np.testing.assert_array_equal(model.predict(sparse.csc_matrix(X)), model.predict(X))
 
 
-def test_bad_input():
+def test_invalid_input_raises():
     X = [[1.0], [2.0], [3.0]]
     with pytest.raises(ValueError, match="two classes, got 3"):
         HalfspaceClassifier().fit(X, [0, 1, 2])
@@ -280,7 +280,7 @@ def test_bad_input():
             HalfspaceClassifier().fit([[1.0], [bad], [3.0]], [0, 1, 1])
 
 
-def test_exact_sign():
+def test_sign_of_a_sum_is_exact():
     assert exact_sign(np.array([1e300, 1.0, -1e300]), np.ones(3)) == 1
     assert exact_sign(np.array([0.1, -0.1]), np.ones(2)) == 0
     assert (

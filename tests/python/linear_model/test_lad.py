@@ -80,7 +80,7 @@ def test_against_a_linear_program(n, d, seed, kind, quantile, fit_intercept, wei
 
 
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.8])
-def test_without_features_it_is_a_quantile(quantile):
+def test_fit_without_features_is_a_quantile(quantile):
     rng = np.random.default_rng(0)
     y = rng.normal(size=101)
     model = LADRegressor(quantile=quantile).fit(np.zeros((101, 1)), y)
@@ -101,7 +101,7 @@ def test_share_of_rows_below():
         assert len(model.support_) == 4
 
 
-def test_order_and_repetition_do_not_matter():
+def test_order_and_repetition_of_rows_have_no_effect():
     # Integers have many optimal fits: the choice must not depend on the order of rows.
     rng = np.random.default_rng(3)
     X, y = rng.integers(-2, 3, (40, 3)) * 1.0, rng.integers(-2, 3, 40) * 1.0
@@ -152,7 +152,7 @@ def test_columns_of_all_sizes_and_repeated_ones():
 
 @pytest.mark.parametrize("scale_x", [1e-160, 1.0, 1e150, 1e307])
 @pytest.mark.parametrize("scale_y", [1e-100, 1.0, 1e150])
-def test_huge_and_tiny(scale_x, scale_y):
+def test_huge_and_tiny_scales(scale_x, scale_y):
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-1, 1, (60, 2)), rng.uniform(-1, 1, 60)
     expected = LADRegressor().fit(X, y).loss_
@@ -191,7 +191,7 @@ def test_exact_line_and_constants():
         np.testing.assert_allclose(flat.predict(X), value, rtol=1e-14)
     one = LADRegressor().fit([[5.0]], [3.0])
     assert one.predict([[7.0]]) == 3.0
-    # No intercept and only zeros: there is nothing to fit.
+    # Without an intercept and with columns of zeros there is nothing to fit.
     none = LADRegressor(fit_intercept=False).fit(np.zeros((3, 2)), [1.0, -2.0, 3.0])
     assert none.loss_ == 6.0
     assert none.duality_gap_ == 0.0
@@ -216,13 +216,13 @@ def test_failed_descent_falls_back_to_highs(monkeypatch):
     calls = []
     descend = pinball.descend
 
-    def lame(X, y, low, high, rows):
+    def stop_early(X, y, low, high, rows):
         calls.append(1)
         if len(calls) <= 4:  # simulate a descent that stops too early
             return rows, np.full(len(y), low), 0
         return descend(X, y, low, high, rows)
 
-    monkeypatch.setattr(pinball, "descend", lame)
+    monkeypatch.setattr(pinball, "descend", stop_early)
     model = LADRegressor().fit(X, y)
     assert len(calls) > 4
     np.testing.assert_array_equal(model.coef_, expected.coef_)
@@ -237,7 +237,7 @@ def test_large_problems_need_no_linear_program():
 
 
 @pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csc_array, pd.DataFrame])
-def test_containers(container):
+def test_containers_give_the_same_model(container):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3)) * (rng.random((40, 3)) < 0.4)
     y = rng.normal(size=40)
@@ -247,7 +247,7 @@ def test_containers(container):
     np.testing.assert_allclose(other.predict(container(X)), model.predict(X), rtol=1e-14)
 
 
-def test_bad_input():
+def test_invalid_input_raises():
     X, y = [[1.0], [2.0]], [1.0, 2.0]
     with pytest.raises(ValueError, match="quantile"):
         LADRegressor(quantile=1.0).fit(X, y)

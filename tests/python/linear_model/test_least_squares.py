@@ -36,7 +36,7 @@ def about_means(X, y, weights=None):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("n_targets", [1, 3])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_equals_lstsq(fit_intercept, n_targets, weighted):
+def test_coefficients_equal_lstsq(fit_intercept, n_targets, weighted):
     X, y = make_rows(500, 7, n_targets=n_targets)
     weights = np.random.default_rng(1).random(500) if weighted else None
     model = LinearRegression(fit_intercept=fit_intercept).fit(X, y, weights)
@@ -85,7 +85,7 @@ def dependent(seed, n=60):
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 1000), st.lists(st.sampled_from([-8, 0, 8]), min_size=6, max_size=6))
-def test_units_do_not_matter_where_columns_depend_on_each_other(seed, powers):
+def test_units_of_dependent_columns_do_not_matter(seed, powers):
     X, y = dependent(seed)
     scale = 10.0 ** np.array(powers)
     model = LinearRegression().fit(X * scale, y)
@@ -94,16 +94,16 @@ def test_units_do_not_matter_where_columns_depend_on_each_other(seed, powers):
     np.testing.assert_allclose(model.predict(X * scale), plain.predict(X), atol=1e-9)
     # For columns a·s and a·t, the shortest solution splits their effect in the ratio s² : t².
     A, b, *_ = about_means(X[:, [0, 2, 4]], y)
-    alone = np.linalg.lstsq(A, b, rcond=None)[0]
+    solution = np.linalg.lstsq(A, b, rcond=None)[0]
     s = scale[:4].reshape(2, 2)
-    pairs = alone[:2, None] * s / np.square(s).sum(axis=1, keepdims=True)
-    truth = np.concatenate([pairs.ravel(), [alone[2] / scale[4], 0.0]])
+    pairs = solution[:2, None] * s / np.square(s).sum(axis=1, keepdims=True)
+    truth = np.concatenate([pairs.ravel(), [solution[2] / scale[4], 0.0]])
     assert np.linalg.norm(model.coef_ - truth) <= 1e-8 * np.linalg.norm(truth)
 
 
 @pytest.mark.parametrize(("n", "d", "rank"), [(20, 60, 60), (50, 30, 7), (10, 200, 4), (2, 3, 3)])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_shortest_solution(n, d, rank, fit_intercept):
+def test_coefficients_are_the_shortest_solution(n, d, rank, fit_intercept):
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d))
     y = rng.normal(size=(n, 2))
@@ -114,7 +114,7 @@ def test_shortest_solution(n, d, rank, fit_intercept):
 
 
 @pytest.mark.parametrize(("n", "d"), [(8, 8), (12, 8), (30, 12), (30, 20)])
-def test_hilbert_is_as_good_as_lstsq(n, d):
+def test_ill_conditioned_fit_is_as_good_as_lstsq(n, d):
     X = hilbert(max(n, d))[:n, :d]
     y = np.random.default_rng(0).normal(size=n)
     model = LinearRegression(fit_intercept=False).fit(X, y)
@@ -126,7 +126,7 @@ def test_hilbert_is_as_good_as_lstsq(n, d):
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 8), st.booleans())
-def test_weights_are_repeated_rows(seed, n, d, fit_intercept):
+def test_weights_equal_repeated_rows(seed, n, d, fit_intercept):
     rng = np.random.default_rng(seed)
     X, y, times = rng.normal(size=(n, d)), rng.normal(size=n), rng.integers(0, 4, size=n)
     times[0] = 1
@@ -161,7 +161,7 @@ def test_very_wide_sparse_rows_go_to_lsqr():
         model.summary()
 
 
-def test_float32_stays():
+def test_float32_rows_give_float32_coefficients():
     X, y = make_rows(400, 5)
     model = LinearRegression().fit(X.astype(np.float32), y.astype(np.float32))
     double = LinearRegression().fit(X, y)
@@ -202,7 +202,7 @@ def test_one_row_and_constant_columns():
     assert flat.intercept_ == pytest.approx(4.5)
 
 
-def test_positive():
+def test_positive_coefficients_equal_nnls():
     X, y = make_rows(100, 5)
     model = LinearRegression(positive=True, fit_intercept=False).fit(X, y)
     np.testing.assert_allclose(model.coef_, nnls(X, y)[0], atol=1e-10)

@@ -418,24 +418,24 @@ def test_errors_of_summary():
 
 
 @pytest.mark.parametrize("l1_ratio", [0, 1])
-def test_class_weights_are_weights_of_rows(l1_ratio):
+def test_class_weights_equal_weights_of_rows(l1_ratio):
     X, y = make_rows(120, 4, 3)
     y[y == 2] = np.where(np.arange((y == 2).sum()) % 2, 2, 0)
-    own = np.random.default_rng(0).random(120)
+    row_weights = np.random.default_rng(0).random(120)
     balanced = 120 / 3 / np.bincount(y)
     for class_weight, of_class in (({0: 3.0, 2: 0.5}, [3.0, 1.0, 0.5]), ("balanced", balanced)):
         a = LogisticRegression(class_weight=class_weight, l1_ratio=l1_ratio, tol=1e-10).fit(X, y)
         weights = np.asarray(of_class)[y]
         b = LogisticRegression(l1_ratio=l1_ratio, tol=1e-10).fit(X, y, weights)
         np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-8)
-    both = LogisticRegression(class_weight={0: 3.0}, tol=1e-10).fit(X, y, own)
-    product = LogisticRegression(tol=1e-10).fit(X, y, own * np.array([3.0, 1, 1])[y])
+    both = LogisticRegression(class_weight={0: 3.0}, tol=1e-10).fit(X, y, row_weights)
+    product = LogisticRegression(tol=1e-10).fit(X, y, row_weights * np.array([3.0, 1, 1])[y])
     np.testing.assert_allclose(both.coef_, product.coef_, atol=1e-8)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"l1_ratio": 1}, {"solver": "newton-cholesky"}])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_weights_are_repeated_rows(parameters, n_classes):
+def test_weights_equal_repeated_rows(parameters, n_classes):
     X, y = make_rows(100, 4, n_classes)
     times = np.arange(100) % 4
     rows = np.repeat(np.arange(100), times)
@@ -502,14 +502,14 @@ def test_search_ends_for_all_units(seed, C, l1_ratio):
 @pytest.mark.parametrize("l1_ratio", [0, 1])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_bad_input(l1_ratio, form, n_classes):
+def test_invalid_input_raises(l1_ratio, form, n_classes):
     X, y = make_rows(80, 3, n_classes)
     model = LogisticRegression(l1_ratio=l1_ratio)
     for bad, name in ((np.nan, "NaN"), (np.inf, "infinity")):
-        spoilt = X.copy()
-        spoilt[79, 1] = bad
+        invalid = X.copy()
+        invalid[79, 1] = bad
         with pytest.raises(ValueError, match=f"Input X contains {name}"):
-            model.fit(form(spoilt), y)
+            model.fit(form(invalid), y)
     with pytest.raises(ValueError, match="X: values are so large"):
         model.fit(form(X * 1e200), y)
     with pytest.raises(ValueError, match=r"at least 2 classes.* only one class"):

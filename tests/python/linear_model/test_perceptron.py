@@ -69,7 +69,7 @@ def by_hand(X, y, n_passes, fit_intercept=True):
     fit_intercept=st.booleans(),
     kind=st.sampled_from(["dense", "float32", "sparse"]),
 )
-def test_by_hand(n, d, seed, n_passes, fit_intercept, kind):
+def test_perceptrons_equal_a_plain_loop(n, d, seed, n_passes, fit_intercept, kind):
     # Integers are not rounded, so that all results are equal.
     rng = np.random.default_rng(seed)
     X = rng.integers(-4, 5, (n, d)).astype(float)
@@ -120,7 +120,7 @@ def test_bound_of_mistakes(n, d, seed, fit_intercept, weighted):
         assert model.n_mistakes_[0] <= perceptron_bound(X, y, fit_intercept=fit_intercept)
 
 
-def test_no_bound_for_inseparable_classes():
+def test_mistake_bound_of_inseparable_classes_is_infinite():
     X = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]) * 1.0
     model = Perceptron(max_iter=50, tol=None).fit(X, [0, 0, 1, 1])
     assert model.n_iter_ == 50
@@ -178,7 +178,7 @@ def test_threads_do_not_matter(variant):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_sparse_is_dense(variant):
+def test_sparse_rows_equal_dense_rows(variant):
     X, y = load_digits(return_X_y=True)  # integers: sums do not depend on their order
     dense = Perceptron(variant=variant).fit(X, y)
     for container in (sparse.csr_matrix, sparse.csc_array):
@@ -206,18 +206,18 @@ def test_partial_fit_and_warm_start_continue():
     model = Perceptron(shuffle=False)
     for _ in range(4):
         model.partial_fit(X, y, classes=[0, 1, 2])
-    whole = Perceptron(shuffle=False, max_iter=4, tol=None).fit(X, y)
-    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-12)
-    np.testing.assert_array_equal(model.n_mistakes_, whole.n_mistakes_)
-    assert model.t_ == whole.t_
+    one_fit = Perceptron(shuffle=False, max_iter=4, tol=None).fit(X, y)
+    np.testing.assert_allclose(model.coef_, one_fit.coef_, rtol=1e-12)
+    np.testing.assert_array_equal(model.n_mistakes_, one_fit.n_mistakes_)
+    assert model.t_ == one_fit.t_
     for variant in VARIANTS:
         warm = Perceptron(variant=variant, shuffle=False, max_iter=2, tol=None, warm_start=True)
         warm.fit(X, y).fit(X, y)
-        np.testing.assert_allclose(warm._planes[:, :-1], whole.coef_, rtol=1e-12)
+        np.testing.assert_allclose(warm._planes[:, :-1], one_fit.coef_, rtol=1e-12)
         assert (warm.mistake_bound_ == np.inf).all()
 
 
-def test_given_start():
+def test_fit_from_given_coefficients():
     X, y = load_iris(return_X_y=True)
     y = y == 0
     first = Perceptron().fit(X, y)
@@ -227,7 +227,7 @@ def test_given_start():
     assert again.mistake_bound_ == np.inf
 
 
-def test_float32_stays():
+def test_float32_rows_give_float32_coefficients():
     X, y = load_iris(return_X_y=True)
     model = Perceptron().fit(X.astype(np.float32), y)
     assert model.coef_.dtype == np.float32
@@ -241,7 +241,7 @@ def test_warning_and_labels():
     assert set(Perceptron().fit(X, labels).predict(X)) <= {"a", "b", "c"}
 
 
-def test_bad_input():
+def test_invalid_input_raises():
     X, y = [[1.0], [2.0], [-1.0]], [1, 1, 0]
     with pytest.raises(ValueError, match="variant"):
         Perceptron(variant="best").fit(X, y)

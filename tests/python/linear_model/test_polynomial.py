@@ -91,7 +91,7 @@ def test_few_rows_limit_the_degree():
     assert many.degree_ <= 1
 
 
-def test_bad_input_is_named():
+def test_errors_name_the_invalid_parameter():
     X, y = np.zeros((5, 60)), np.zeros(5)
     with pytest.raises(ValueError, match=r"degree: expected .* of degree 5 with 60 columns"):
         PolynomialRegression(5).fit(X, y)
@@ -101,7 +101,7 @@ def test_bad_input_is_named():
         PolynomialRegression(1).fit(X, y, np.zeros(5))
 
 
-def test_dependent_terms():
+def test_linearly_dependent_terms():
     rng = np.random.default_rng(0)
     x = np.linspace(0, 3, 60)
     y = 1 - 2 * x + 0.5 * x**3 + 0.05 * rng.normal(size=60)
@@ -112,7 +112,7 @@ def test_dependent_terms():
         assert model.score(np.column_stack([x, other]), target) > 0.99
 
 
-def test_the_scale_of_weights_does_not_matter():
+def test_scale_of_weights_does_not_matter():
     rng = np.random.default_rng(1)
     x = rng.uniform(-1, 1, (50, 1))
     y = x[:, 0] ** 3 + 0.1 * rng.normal(size=50)

@@ -38,7 +38,7 @@ def solve_augmented(X, y, alpha, fit_intercept=True, weights=None):
 
 
 @pytest.mark.parametrize("penalty", [1e-3, 0.1, 10.0])
-def test_normal_equation(penalty):
+def test_coefficients_solve_the_normal_equation(penalty):
     X, y = make_rows(120, 5)
     n = len(X)
     model = Ridge(alpha=n * penalty).fit(X, y)
@@ -101,7 +101,7 @@ def test_no_penalty_is_least_squares(twice):
     assert ridge.intercept_ == pytest.approx(plain.intercept_)
 
 
-def test_a_penalty_for_each_target():
+def test_penalty_for_each_target():
     X, y = make_rows(60, 3, n_targets=4)
     alphas = np.array([0.0, 1.0, 100.0, 1.0])
     together = Ridge(alpha=alphas).fit(X, y)
@@ -123,7 +123,7 @@ def test_shifts_move_only_the_intercept():
     assert heavy.intercept_ == pytest.approx(y.mean(), rel=1e-6)
 
 
-def test_weights_are_repeated_rows():
+def test_weights_equal_repeated_rows():
     X, y = make_rows(70, 4)
     times = np.arange(70) % 4
     rows = np.repeat(np.arange(70), times)
@@ -168,13 +168,13 @@ def test_huge_and_tiny_values(size):
 
 
 @pytest.mark.parametrize("kind", [Ridge, RidgeCV])
-def test_bad_input(kind):
+def test_invalid_input_raises(kind):
     X, y = make_rows(60, 3)
     for bad, name in ((np.nan, "NaN"), (np.inf, "infinity")):
-        spoilt = X.copy()
-        spoilt[59, 2] = bad
+        invalid = X.copy()
+        invalid[59, 2] = bad
         with pytest.raises(ValueError, match=f"Input X contains {name}"):
-            kind().fit(spoilt, y)
+            kind().fit(invalid, y)
         with pytest.raises(ValueError, match=f"Input y contains {name}"):
             kind().fit(X, np.append(y[1:], bad))
     with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
@@ -206,7 +206,7 @@ def test_threads_and_float32(model):
 ALPHAS = np.array([1e-3, 1.0, 30.0])
 
 
-def predict_left_out(X, y, alphas, fit_intercept=True, weights=None):
+def predict_leave_one_out(X, y, alphas, fit_intercept=True, weights=None):
     """Return predictions by refits without each row, (n_rows, n_targets, n_alphas)."""
     y = y.reshape(len(y), -1)
     out = np.empty((*y.shape, len(alphas)))
@@ -223,13 +223,13 @@ def predict_left_out(X, y, alphas, fit_intercept=True, weights=None):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_targets", [1, 3])
-def test_left_out_errors_equal_refits(dtype, fit_intercept, weighted, n_targets):
+def test_leave_one_out_errors_equal_refits(dtype, fit_intercept, weighted, n_targets):
     X, y = make_rows(40, 4, n_targets=n_targets)
     X = X.astype(dtype)
     weights = np.random.default_rng(3).random(40) + 0.1 if weighted else None
     parameters = {"alphas": ALPHAS, "fit_intercept": fit_intercept, "store_cv_results": True}
     model = RidgeCV(**parameters).fit(X, y, weights)
-    predictions = predict_left_out(X.astype(float), y, ALPHAS, fit_intercept, weights)
+    predictions = predict_leave_one_out(X.astype(float), y, ALPHAS, fit_intercept, weights)
     errors = np.square(y.reshape(40, -1, 1) - predictions)
     errors *= (np.ones(40) if weights is None else weights)[:, None, None]
     rtol = 1e-8 if dtype is np.float64 else 1e-3
@@ -252,7 +252,7 @@ def test_chosen_penalty_for_each_target():
     X, y = make_rows(40, 6, n_targets=2)
     y[:, 1] = 10 * rng.normal(size=40)  # noise alone: the largest penalty is best
     model = RidgeCV(ALPHAS, alpha_per_target=True).fit(X, y)
-    errors = np.square(y[:, :, None] - predict_left_out(X, y, ALPHAS)).mean(axis=0)
+    errors = np.square(y[:, :, None] - predict_leave_one_out(X, y, ALPHAS)).mean(axis=0)
     best = errors.argmin(axis=1)
     assert best[0] != best[1]
     assert np.array_equal(model.alpha_, ALPHAS[best])
@@ -265,7 +265,7 @@ def test_chosen_penalty_for_each_target():
 def test_scoring(scoring, weighted):
     X, y = make_rows(35, 4)
     weights = np.random.default_rng(3).random(35) + 0.1 if weighted else None
-    predictions = predict_left_out(X, y, ALPHAS, weights=weights)[:, 0]
+    predictions = predict_leave_one_out(X, y, ALPHAS, weights=weights)[:, 0]
     negated = make_scorer(mean_absolute_error, greater_is_better=False)
     model = RidgeCV(
         ALPHAS, scoring=negated if scoring == "callable" else scoring, store_cv_results=True
@@ -296,7 +296,7 @@ def test_equals_scikit_learn(parameters, shape, form):
 
 
 @pytest.mark.parametrize("n", [6, 257, 600])
-def test_pass_over_the_rows(n):
+def test_leave_one_out_pass_equals_explicit_leverages(n):
     """Test sums, predictions and threads of the pass, against explicit leverages."""
     rng = np.random.default_rng(n)
     X, y = rng.normal(size=(n, 3)), rng.normal(size=(n, 2))

@@ -1,4 +1,4 @@
-"""Predictions of linear models depend on their own row alone, to the bit."""
+"""Predictions of linear models are bitwise independent of the other rows."""
 
 import math
 
@@ -164,7 +164,7 @@ def test_types_of_predictions():
     np.testing.assert_array_equal(wide.predict(X.astype(np.int64)), wide.predict(X))
 
 
-def test_damaged_sparse_rows_are_refused():
+def test_damaged_sparse_rows_raise():
     model = Ridge().fit(np.eye(3), [1.0, 2.0, 3.0])
     rows = sp.csr_array(np.eye(3))
     rows.indices[1] = 1000

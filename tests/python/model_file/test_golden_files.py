@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import spinney
-from golden.questions import answers_of
+from golden.queries import outputs_of
 from support.paths import TESTS
 
 VERSIONS = sorted(path for path in (TESTS / "golden").iterdir() if path.name.startswith("v"))
@@ -51,10 +51,10 @@ def is_rounded(name: str, method: str) -> bool:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_predictions_stay_the_same(path: Path) -> None:
+def test_golden_models_predict_the_stored_outputs(path: Path) -> None:
     model = spinney.load(path)
-    actual = answers_of(path.stem, model)
-    with np.load(path.parent / "answers.npz") as stored:
+    actual = outputs_of(path.stem, model)
+    with np.load(path.parent / "outputs.npz") as stored:
         expected = {
             name.partition(" ")[2]: stored[name]
             for name in stored.files
@@ -76,8 +76,8 @@ def test_predictions_stay_the_same(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES[::4], ids=lambda path: path.stem)
 def test_pickles_predict_the_same(path: Path) -> None:
     model = spinney.load(path)
-    expected = answers_of(path.stem, model)
-    actual = answers_of(path.stem, pickle.loads(pickle.dumps(model)))
+    expected = outputs_of(path.stem, model)
+    actual = outputs_of(path.stem, pickle.loads(pickle.dumps(model)))
     assert expected.keys() == actual.keys()
     for method, prediction in expected.items():
         np.testing.assert_array_equal(actual[method], prediction, strict=True)

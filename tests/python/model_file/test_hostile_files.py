@@ -32,7 +32,7 @@ CLASSES = np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, "yes", "no")
 
 
 def changed_state(model: Any, array: str, index: int, value: float) -> Any:
-    """Rebuild a forest in which one number is changed."""
+    """Return a forest with one changed number."""
     state = model.fitted_model().store.__getstate__()
     state["arrays"][array] = state["arrays"][array].copy()
     state["arrays"][array][index] = value

@@ -62,7 +62,7 @@ def test_mapped_model_equals_the_original(forest: Any, mmap: Any, tmp_path: Path
     ):
         spinney.save(model, path)
         again = spinney.load(path, mmap=mmap)
-        path.unlink()  # the mapping still has it
+        path.unlink()  # the mapping keeps the data
         gc.collect()
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
         np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
@@ -124,7 +124,7 @@ def test_processes_share_the_pages(forest: Any, tmp_path: Path) -> None:
     resident, shared, private = map(int, run.stdout.split())
     size = path.stat().st_size // 1024
     assert size > 1000
-    assert resident >= 0.95 * size  # the checksum reads all of it
+    assert resident >= 0.95 * size  # the checksum reads the whole file
     assert shared >= 0.95 * size
     assert private == 0
     assert mapped.predict(X[:1]) == forest.predict(X[:1])

@@ -54,7 +54,7 @@ def test_bootstrap_errors_by_hand():
 
 
 def test_overfitting_model_has_no_information():
-    """Efron's example: random labels and 1-nearest-neighbour; .632 is too optimistic."""
+    """Efron's example (random labels, 1-nearest-neighbour): .632 is too optimistic."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 5)), np.arange(400) % 2
     result = bootstrap(KNeighborsClassifier(1), X, y, n_resamples=60, random_state=0)

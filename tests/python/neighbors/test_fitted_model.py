@@ -1,4 +1,4 @@
-"""Fitted neighbour models as values: their scores against the predictions of the estimators."""
+"""Scores of fitted neighbour models equal the predictions of the estimators."""
 
 import numpy as np
 import pytest
@@ -72,9 +72,9 @@ def test_ties_go_to_the_first_rows():
 def test_blocks_do_not_change_the_scores(monkeypatch):
     X = make_rows(100, has_ties=True)
     fitted = KNeighborsRegressor(5, weights="distance").fit(X, X[:, 1]).fitted_model()
-    whole = fitted.raw_scores(X)
+    expected = fitted.raw_scores(X)
     monkeypatch.setattr("spinney.models.neighbor_rows._BLOCK_SIZE", 700)
-    np.testing.assert_array_equal(fitted.raw_scores(X), whole)
+    np.testing.assert_array_equal(fitted.raw_scores(X), expected)
     assert fitted.raw_scores(np.empty((0, 3))).shape == (0, 1)
 
 
@@ -100,7 +100,7 @@ def test_sparse_rows_and_trees():
     ids=["metric", "kernel", "function", "approximate", "too many neighbours"],
 )
 @pytest.mark.parametrize("kind", [KNeighborsClassifier, KNeighborsRegressor])
-def test_reasons_why_there_is_no_value(kind, parameters, reason):
+def test_reasons_for_missing_values_are_shown(kind, parameters, reason):
     X = make_rows(60, has_ties=False)
     model = kind(**parameters).fit(X, np.arange(60) % 2)
     with pytest.raises(NotExpressible, match=reason):

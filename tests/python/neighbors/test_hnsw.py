@@ -108,7 +108,7 @@ def test_batches_of_queries_are_single_queries(data, fitted):
 
 
 @pytest.mark.parametrize("share", [0.5, 0.02])
-def test_filter(data, fitted, share):
+def test_filter_restricts_the_results(data, fitted, share):
     mask = np.random.default_rng(1).random(len(data[0])) < share
     _, ids = fitted.query(data[1], k=10, ef=100, filter=mask)
     assert mask[ids].all()
@@ -137,7 +137,7 @@ def test_filter_is_checked(data, fitted):
 
 
 @pytest.mark.parametrize("codes", [None, "uint8"])
-def test_delete(data, codes):
+def test_deleted_vectors_are_not_found(data, codes):
     base, queries = data
     index = HNSW(codes=codes).fit(base)
     gone = np.unique(index.query(queries, k=10)[1])
@@ -258,7 +258,7 @@ def test_pickle(data, codes):
 
 @pytest.mark.parametrize("codes", [None, "uint8"])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_file(data, tmp_path, metric, codes):
+def test_index_is_loaded_from_a_file(data, tmp_path, metric, codes):
     path = tmp_path / "index.safetensors"
     index = HNSW(metric, codes=codes, M=8, target_recall=0.9).fit(data[0]).delete([3, 4])
     index.save(path)
@@ -282,7 +282,7 @@ def corrupt(name, change):
     return apply
 
 
-def poke(at, value):
+def set_element(at, value):
     def change(array):
         array[at] = value
         return array
@@ -307,18 +307,18 @@ def set_parameter(name, value):
 
 
 CORRUPTIONS = {
-    "link out of range": corrupt("links", poke(3, 4_000_000)),
-    "gap in a row": corrupt("links", poke(0, 0xFFFFFFFF)),
+    "link out of range": corrupt("links", set_element(3, 4_000_000)),
+    "gap in a row": corrupt("links", set_element(0, 0xFFFFFFFF)),
     "links too short": corrupt("links", lambda a: a[:-1]),
     "vectors too short": corrupt("vectors", lambda a: a[:-1]),
-    "vectors not finite": corrupt("vectors", poke(5, np.nan)),
+    "vectors not finite": corrupt("vectors", set_element(5, np.nan)),
     "vectors of a wrong type": corrupt("vectors", lambda a: a.astype(np.float64)),
     "ids too short": corrupt("ids", lambda a: a[:-1]),
     "ids twice": corrupt("ids", lambda a: np.zeros_like(a)),
-    "upper node out of range": corrupt("post_slots", poke(0, 1_000_000)),
-    "upper link out of range": corrupt("post_links", poke(0, 1_000_000)),
-    "upper node without a layer": corrupt("post_levels", poke(0, 0)),
-    "upper node too high": corrupt("post_levels", poke(0, 255)),
+    "upper node out of range": corrupt("post_slots", set_element(0, 1_000_000)),
+    "upper link out of range": corrupt("post_links", set_element(0, 1_000_000)),
+    "upper node without a layer": corrupt("post_levels", set_element(0, 0)),
+    "upper node too high": corrupt("post_levels", set_element(0, 255)),
     "upper nodes missing": corrupt("post_slots", lambda a: a[:-1]),
     "deleted too short": corrupt("deleted", lambda a: a[:-1]),
     "offsets too short": corrupt("code_offsets", lambda a: a[:-1]),
@@ -364,13 +364,13 @@ def test_changed_files_raise_errors(saved, tmp_path, name):
 
 @pytest.mark.parametrize("share", [0, 0.001, 0.5, 0.999])
 def test_incomplete_files_raise_errors(saved, tmp_path, share):
-    whole = saved.read_bytes()
-    (tmp_path / "cut").write_bytes(whole[: int(share * len(whole))])
+    content = saved.read_bytes()
+    (tmp_path / "cut").write_bytes(content[: int(share * len(content))])
     with pytest.raises(ValueError, match="cut"):
         HNSW.load(tmp_path / "cut")
 
 
-def test_bad_input(data, fitted):
+def test_invalid_input_raises(data, fitted):
     base, queries = data
     for value in [np.nan, np.inf]:
         bad = queries.copy()

@@ -165,9 +165,9 @@ def test_approximate_searches():
     assert (rows < 5000).all()
     more, _ = tree.query(Q, 5, max_leaves=10)
     assert exact.mean() <= more.mean() <= hasty.mean()
-    few, rows = tree.query(Q, 30, max_leaves=1)
-    assert np.isinf(few).any()
-    assert (rows[np.isinf(few)] == 5000).all()
+    distances, rows = tree.query(Q, 30, max_leaves=1)
+    assert np.isinf(distances).any()
+    assert (rows[np.isinf(distances)] == 5000).all()
 
 
 @pytest.mark.parametrize("kernel", DENSITY_KERNELS)
@@ -181,7 +181,7 @@ def test_kernels_integrate_to_one(kernel, d):
 
 @pytest.mark.parametrize("kernel", DENSITY_KERNELS)
 @pytest.mark.parametrize("d", [1, 2, 3, 4])
-def test_densities_are_those_of_scikit_learn(kernel, d):
+def test_densities_equal_scikit_learn(kernel, d):
     if kernel == "cosine" and d % 2 == 0:
         return  # scikit-learn's cosine kernel does not integrate to one here
     rng = np.random.default_rng(0)
@@ -221,7 +221,7 @@ def test_kinds_of_arrays(kind):
 
 
 @pytest.mark.parametrize("kind", [KDTree, BallTree, BruteForce])
-def test_bad_input(kind):
+def test_invalid_input_raises(kind):
     X = np.random.default_rng(0).random((20, 3))
     with pytest.raises(ValueError, match="Input X contains NaN"):
         kind(np.where(X > 0.9, np.nan, X))
@@ -245,7 +245,7 @@ def test_no_queries(kind):
     assert len(index.query_radius(np.empty((0, 3)), 1.0)) == 0
 
 
-def test_bad_parameters_of_the_tree():
+def test_invalid_parameters_of_the_tree_raise():
     X = np.random.default_rng(0).random((20, 3))
     with pytest.raises(ValueError, match=r"metric: expected one of .* got 'cosine'"):
         KDTree(X, metric="cosine")
@@ -287,8 +287,8 @@ def test_ball_tree_against_brute_force(*, seed, kind, n, d, metric, leaf_size):
     distances, rows = tree.query(Q, k)
     everything = cdist(Q, X, metric)
     np.testing.assert_allclose(distances, np.sort(everything, axis=1)[:, :k], rtol=1e-10)
-    own = np.take_along_axis(everything, rows, axis=1)
-    np.testing.assert_allclose(own, distances, rtol=1e-10)
+    true_distances = np.take_along_axis(everything, rows, axis=1)
+    np.testing.assert_allclose(true_distances, distances, rtol=1e-10)
     assert all(len(set(row)) == k for row in rows.tolist())
     for line, numbers in zip(distances, rows, strict=True):
         assert all(
@@ -341,7 +341,7 @@ def _stretched(a, b, by):
     return by * np.abs(a - b).sum()
 
 
-def test_bad_parameters_of_balls():
+def test_invalid_parameters_of_ball_trees_raise():
     X = np.random.default_rng(0).random((20, 3))
     with pytest.raises(ValueError, match="metric: expected a function or one of"):
         BallTree(X, metric="cosine")

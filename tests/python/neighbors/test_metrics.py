@@ -186,7 +186,7 @@ def test_sparse_rows_have_the_distances_of_dense_ones(metric):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("metric", [name for name in METRICS if name != "nan_euclidean"])
-def test_indexes_of_the_user(metric, kind):
+def test_distances_of_indexes_that_the_caller_builds(metric, kind):
     X = make_rows(kind)[:, : 2 if metric == "haversine" else D]
     params = parameters(metric, X)
     expected = by_scikit_learn(metric, X[:10], X, **params)

@@ -127,7 +127,7 @@ def test_names_do_not_overlap(heights: list[float]) -> None:
 
 
 @given(st.text(max_size=200), st.floats(20, 200))
-def test_short_fits(text: str, room: float) -> None:
+def test_shortened_text_fits_its_room(text: str, room: float) -> None:
     found = short(text, room)
     assert found
     assert width_of(found) <= room + 1e-9

@@ -92,9 +92,9 @@ class CountingTree(DecisionTreeClassifier):
 
     fits: ClassVar[list[int]] = []
 
-    def fit(self, X: Any, y: Any, **more: Any) -> Any:
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Any:
         self.fits.append(len(y))
-        return super().fit(X, y, **more)
+        return super().fit(X, y, **fit_params)
 
 
 @pytest.mark.parametrize("largest", [16_000_000, 0])
@@ -111,7 +111,9 @@ def test_small_models_of_the_first_fold_are_not_fitted_again(
     evidence = build_evidence(result, origin=Origin("shop.csv", "two"))
     assert evidence.not_shown == []
     n_train = len(compared.splits[0][0])
-    assert CountingTree.fits.count(n_train) == 4 + (largest == 0)  # others: learning curve
+    assert CountingTree.fits.count(n_train) == 4 + (
+        largest == 0
+    )  # other row counts belong to the learning curve
     fitted = FittedOnFold(compared, "counting_tree")
     assert (fitted.model is trials[0].model) == (largest > 0)
     np.testing.assert_array_equal(fitted.model.predict(fitted.X), trials[0].predicted)
@@ -202,7 +204,7 @@ def test_sets_of_an_accurate_model() -> None:
     assert all(row.prediction_set == [row.predicted] for row in [*found.typical, *found.worst])
 
 
-def test_no_time() -> None:
+def test_evidence_without_time() -> None:
     result = spinney.compare(TABLE, TARGETS["two"], cv=3, models=["random_forest"])
     evidence = build_evidence(result, origin=Origin("shop.csv"), seconds=0.0)
     assert "learning curve of random_forest: no time" in evidence.not_shown
@@ -243,7 +245,7 @@ def test_probabilities_that_never_change(tmp_path: Path) -> None:
     assert all(level == 0 or abs(level) > 1e-9 for level in levels)
 
 
-def test_a_report_issues_no_warnings(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+def test_report_issues_no_warnings(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
     """Warnings about subsets with nearly as many classes as rows are suppressed."""
     X = np.random.default_rng(0).normal(size=(160, 2))
     y = np.array([f"c{number}" for number in np.argsort(np.argsort(X[:, 0])) // 4])
@@ -254,7 +256,7 @@ def test_a_report_issues_no_warnings(tmp_path: Path, recwarn: pytest.WarningsRec
     assert "learning" in page.read_text(encoding="utf-8")
 
 
-def test_profile_of_columns_that_are_left_out() -> None:
+def test_profile_of_unused_columns() -> None:
     frame = pa.table({"a": range(40), "who": [row % 8 for row in range(40)], "l": [[1]] * 40})
     kinds = decide_kinds(frame, overrule={"who": "dropped"})
     _, who, lists = profile_columns(kinds.prepare(frame), kinds, frame)
@@ -262,7 +264,7 @@ def test_profile_of_columns_that_are_left_out() -> None:
     assert (lists.used, lists.distinct) == (False, 0)
 
 
-def test_profile() -> None:
+def test_profile_of_columns() -> None:
     age, city, _ = profile_columns(TABLE)
     assert (age.kind, age.missing, age.distinct) == ("number", 22, len(np.unique(AGE[AGE == AGE])))
     assert age.mean == pytest.approx(np.nanmean(AGE))
@@ -285,7 +287,7 @@ def test_histograms_of_extreme_values(values: list[float]) -> None:
 
 
 @pytest.mark.parametrize("change", [{}, {"max_folds": 2}, {"max_rows": 100}, {"scoring": "mae"}])
-def test_the_recipe_gives_the_same_numbers(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_recipe_gives_the_same_numbers(tmp_path: Path, change: dict[str, Any]) -> None:
     path = tmp_path / "shop.csv"
     pa.csv.write_csv(TABLE.append_column("score", pa.array(SCORE)), path)
     data = spinney.io.read_training_table(path, "score")
@@ -309,7 +311,7 @@ def test_report(tmp_path: Path, compared: Any) -> None:
 
 def test_recipes_have_the_arguments() -> None:
     groups = np.repeat(np.arange(24), 10)
-    few = {"models": ["baseline", "decision_tree"], "random_state": 1}
+    options = {"models": ["baseline", "decision_tree"], "random_state": 1}
     codes = TABLE.drop_columns("city").to_pandas().fillna(0).round().to_numpy()
     for change, argument in (
         ({"cv": 3, "groups": groups}, "groups=groups"),
@@ -318,7 +320,7 @@ def test_recipes_have_the_arguments() -> None:
         ({"cv": 3, "scoring": lambda model, X, y: model.score(X, y)}, "scoring=scoring"),
         ({"cv": 3, "categorical_features": [1]}, "categorical_features=[1]"),
     ):
-        result = spinney.compare(codes, TARGETS["two"], **few, **change)  # type: ignore[arg-type]
+        result = spinney.compare(codes, TARGETS["two"], **options, **change)  # type: ignore[arg-type]
         evidence = build_evidence(result, origin=Origin("a table"))
         assert argument in evidence.code
         assert "random_state=1" in evidence.code

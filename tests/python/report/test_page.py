@@ -168,7 +168,7 @@ def test_missing_evidence_has_no_section() -> None:
 
 def test_folds_are_described_as_in_the_table() -> None:
     comparison, evidence = make_classification(3, 2)
-    in_groups = replace(comparison, folds="folds of whole groups", n_folds_asked=12)
+    in_groups = replace(comparison, folds="folds of whole groups", n_folds_requested=12)
     page = " ".join(render_page(in_groups, evidence).split())
     assert f"· {comparison.n_folds} of 12 folds of whole groups</p>" in page
 
@@ -235,7 +235,7 @@ def test_failed_and_skipped_models_have_reasons() -> None:
     assert "No model could be measured" in Reader(PAGES["failed"]).text
 
 
-def test_no_results_at_all() -> None:
+def test_page_without_any_result() -> None:
     comparison, evidence = make_classification(3, 2)
     text = Reader(render_page(replace(comparison, results=[]), evidence)).text
     assert "No model could be measured" in text
@@ -328,7 +328,7 @@ def test_failure_leaves_the_old_page(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_missing_folder_is_an_error(tmp_path: Path) -> None:
+def test_missing_folder_raises(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "report.html"
     with pytest.raises(FileNotFoundError, match=f"cannot write to {re.escape(str(path))}"):
         write_page(*make_regression(2), path)

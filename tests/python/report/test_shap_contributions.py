@@ -93,7 +93,7 @@ def test_contributions_sum_to_the_output(target: str, name: str) -> None:
             assert row.output == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_worst_row_is_among_the_examples() -> None:
+def test_worst_row_is_among_the_examples() -> None:
     fitted = fitted_on("numbers", "random_forest")
     found = contributions(fitted, 60.0)
     off = np.abs(fitted.y - fitted.model.predict(fitted.X))
@@ -189,7 +189,7 @@ def test_several_outputs_raise() -> None:
         explainer.explain(X, model.predict(X), X)
 
 
-def test_a_models_own_intervals_and_sets() -> None:
+def test_intervals_and_sets_of_the_model_itself() -> None:
     fitted = fitted_on("numbers", "random_forest")
     found = own_coverage(fitted, 0.8)
     assert found is not None

@@ -1,4 +1,4 @@
-"""ID3, C4.5 and C4.5 rules: published trees, slow references, closed forms."""
+"""ID3, C4.5 and C4.5 rules: published trees, reference implementations, closed forms."""
 
 import math
 import pickle
@@ -679,8 +679,8 @@ def test_dropping_a_condition_increases_the_expected_error():
         conditions = [(X[:, t.feature] > t.low) & (X[:, t.feature] <= t.high) for t in rule.tests]
         covered = np.all(conditions, axis=0)
         error = expected_error_rate(covered.sum(), (covered & (y != rule.label)).sum())
-        for left_out in range(len(conditions)):
-            other_conditions = [c for i, c in enumerate(conditions) if i != left_out]
+        for dropped in range(len(conditions)):
+            other_conditions = [c for i, c in enumerate(conditions) if i != dropped]
             covered_without = (
                 np.all(other_conditions, axis=0)
                 if other_conditions

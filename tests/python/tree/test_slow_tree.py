@@ -43,7 +43,7 @@ def test_impurity_of_balanced_classes(n_classes):
 
 
 def test_impurity_of_consecutive_numbers():
-    """For even n: variance (n² - 1) / 12, mean distance n/4 to the median."""
+    """For even n, the variance is (n² - 1) / 12 and the mean distance to the median n/4."""
     y = np.arange(10.0)
     assert slow_tree.impurity(y, criterion="squared_error") == pytest.approx(99 / 12, rel=1e-15)
     assert slow_tree.impurity(y, criterion="absolute_error") == pytest.approx(10 / 4, rel=1e-15)
@@ -224,7 +224,7 @@ def test_best_subset_is_a_cut_in_the_order_of_means(criterion):
         assert best_cut == pytest.approx(slow_tree.best_gain(columns, y, w, criterion), abs=1e-12)
 
 
-def test_with_limits_the_best_subset_need_not_be_a_cut():
+def test_best_subset_with_limits_need_not_be_a_cut():
     """With three rows per child no cut is allowed, but the two ends together are."""
     X = column(0, 0, 1, 1, 1, 2, 2)
     y = np.array([0.0, 0, 5, 5, 5, 9, 9])

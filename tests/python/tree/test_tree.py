@@ -190,7 +190,7 @@ def test_sparse_equals_dense(to_sparse, criterion):
 
 
 def test_wide_sparse_matrix_stays_sparse():
-    # Dense, this would be 80 GB.
+    # A dense matrix would need 80 GB.
     rng = np.random.default_rng(0)
     X = sparse.random_array((10_000, 1_000_000), density=1e-6, rng=rng, format="csc")
     y = rng.integers(0, 2, 10_000)
@@ -646,7 +646,7 @@ def test_failed_refit_leaves_the_model_unfitted():
 
 
 def test_wide_sparse_prediction_stays_sparse():
-    # Dense, a block of rows would be 8 GB.
+    # A dense block of rows would need 8 GB.
     rng = np.random.default_rng(0)
     X = sparse.random_array((1_000, 1_000_000), density=1e-5, rng=rng, format="csc")
     y = rng.integers(0, 2, 1_000)

@@ -580,6 +580,6 @@ def test_exported_rules_match_predictions():
         assert rule.prediction == prediction
     assert "closer to row " in export_text(regressor)
     shallow = ComparisonTreeRegressor(max_depth=1, random_state=0).fit(X, X[:, 0])
-    other = int(np.flatnonzero(shallow._places < 0)[0])
+    other = int(np.flatnonzero(shallow._pivot_indices < 0)[0])
     with pytest.raises(ValueError, match="near, far: expected training rows that are pivots"):
         shallow.is_closer(X, other, other)

@@ -14,12 +14,12 @@ from spinney.comparison.comparison import Comparison
 from spinney.io.atomic_write import replaced_file
 from spinney.report.evidence import Evidence
 from spinney.report.page import numbers
-from spinney.report.page.answer import best_of, summary_text
 from spinney.report.page.charts.svg import plain
 from spinney.report.page.numbers import measure_format
 from spinney.report.page.profile import class_rows, column_row
 from spinney.report.page.ranking import make_ranking
 from spinney.report.page.sections import make_sections
+from spinney.report.page.summary import best_of, summary_text
 from spinney.report.page.words import clip, listing, model_name, name_html
 
 __all__ = ["render_page", "write_page"]

@@ -10,12 +10,12 @@ from markupsafe import Markup
 
 from spinney.comparison.comparison import Comparison, ModelResult
 from spinney.report.page import numbers
-from spinney.report.page.answer import best_of
 from spinney.report.page.charts.axis import Axis, padded
 from spinney.report.page.charts.frame import fitting_ticks
 from spinney.report.page.charts.sparkline import INSET, WHISKER_WIDTH, draw_whisker
 from spinney.report.page.charts.svg import drawable, label, make_svg, plain
 from spinney.report.page.numbers import MeasureFormat
+from spinney.report.page.summary import best_of
 
 __all__ = ["Ranking", "RankingRow", "make_ranking"]
 

@@ -32,8 +32,8 @@ def tidy_layout(
 ) -> list[float]:
     """Return the position of each node, perpendicular to the direction of growth.
 
-    A parent is centred between its first and last child. Subtrees are as close as the gaps allow
-    on every level (the Reingold-Tilford layout, with node sizes).
+    A parent is centred between its first and last child. Subtrees are as close as the minimum
+    distances allow on every level (the Reingold-Tilford layout, with node sizes).
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def tidy_layout(
     sizes : sequence of float
         Size of each node.
     sibling_gap, cousin_gap : float, default=0.0
-        Gap between children of the same node, and between other neighbours on a level.
+        Distance between children of the same node, and between other neighbours on a level.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def plot_tree(
     """Plot a decision tree with matplotlib.
 
     Use the ``figsize`` or ``dpi`` arguments of ``plt.figure`` to control the size. `export_svg`
-    draws a picture that stays readable for larger trees.
+    draws a diagram that stays readable for larger trees.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Export of a fitted tree as a self-contained SVG picture.
+"""Export of a fitted tree as a self-contained SVG diagram.
 
 The tree grows from left to right, because text is wider than high: nodes stack closely in a column,
 and 64 leaves fit on a page that scrolls vertically. A *card* shows a node. Its *strip* shows the
@@ -72,7 +72,7 @@ def export_svg(
     out_file: Any = None,
     show_missing: bool | str = "auto",
 ) -> str:
-    """Draw a decision tree as an SVG picture.
+    """Draw a decision tree as an SVG diagram.
 
     Colours show the predicted class, more saturated for purer nodes, or the predicted number. The
     width of a band is the share of the training rows that take it. Names that do not fit are cut;
@@ -93,10 +93,10 @@ def export_svg(
         Largest depth drawn; nodes below are counted. None means no limit.
 
     width : float, default=None
-        Width in pixels to which the picture is scaled. If None, its natural width.
+        Width in pixels to which the diagram is scaled. If None, its natural width.
 
     out_file : str, path or file-like, default=None
-        File to write the picture to, in addition to returning it.
+        File to write the diagram to, in addition to returning it.
 
     show_missing : bool or "auto", default="auto"
         Whether to mark the bands that missing values take. "auto": only if some node sends them to
@@ -105,7 +105,7 @@ def export_svg(
     Returns
     -------
     svg : str
-        The picture: one `<svg>` element without external references.
+        The diagram: one `<svg>` element without external references.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def export_svg(
     class_names = checked_names(class_names)
     require_tree(decision_tree)
     tree = named_tree(decision_tree, feature_names, class_names)
-    svg = _Picture(tree, max_depth, tree.shows_missing(show_missing)).draw(width)
+    svg = _Diagram(tree, max_depth, tree.shows_missing(show_missing)).draw(width)
     if hasattr(out_file, "write"):
         out_file.write(svg)
     elif out_file is not None:
@@ -222,7 +222,7 @@ class _Card:
     y: float = 0.0  # y of its centre
 
 
-class _Picture:
+class _Diagram:
     def __init__(self, tree: ReadableTree, max_depth: int | None, missing: bool) -> None:
         self.tree, self.missing = tree, missing
         self.paint = _ClassPaint(tree) if tree.classifier else _RegressionPaint(tree)

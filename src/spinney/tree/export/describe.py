@@ -149,7 +149,7 @@ class ReadableTree:
         raise NotImplementedError
 
     def short_branch_texts(self, node: int, room: float, size: float) -> list[str]:
-        """Return the condition of each branch for a picture, at most `room` wide.
+        """Return the condition of each branch for a diagram, at most `room` wide.
 
         The title of the node is omitted. `size` is the font size.
         """
@@ -376,7 +376,7 @@ class NamedTree(ReadableTree):
         return (left, right) if by_left else (right, left)
 
     def short_tests(self, node: int, room: float, size: float) -> tuple[str, str]:
-        """Return `tests` for a picture, at most `room` wide, without the feature name."""
+        """Return `tests` for a diagram, at most `room` wide, without the feature name."""
         if not self.is_categorical(node):
             threshold = format_short(self.threshold[node])
             # The split `x <= inf` separates present values from missing ones.
@@ -495,7 +495,7 @@ def format_number(value: float, decimals: int) -> str:
 
 
 def format_short(value: float) -> str:
-    """Format `value` with about four digits, for a picture."""
+    """Format `value` with about four digits, for a diagram."""
     size = abs(value)
     if 1e-4 <= size < 1:
         return f"{value:.3g}"

@@ -253,11 +253,10 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         self.default_class_ = self.classes_[default]
         fractions = np.empty_like(counts)
         for i, row in enumerate(counts):
-            own = chosen[i].label if i < len(chosen) else default
-            fractions[i] = row / row.sum() if row.sum() > 0 else np.arange(len(row)) == own
+            label = chosen[i].label if i < len(chosen) else default
+            fractions[i] = row / row.sum() if row.sum() > 0 else np.arange(len(row)) == label
         # A rule predicts its own class, even if another class is as frequent among its rows.
-        predictions = [*(rule.label for rule in chosen), default]
-        self._answers = np.array(predictions)
+        self._predicted_labels = np.array([*(rule.label for rule in chosen), default])
         self._fractions = fractions
         names = getattr(self, "feature_names_in_", None)
         if names is None:
@@ -282,6 +281,12 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         self._default_rule = self.rules_.pop()
 
     # -------------------------------------------------------------------------- predictions
+
+    @classmethod
+    def _upgraded_state(cls, state: dict[str, Any]) -> dict[str, Any]:
+        if "_answers" in state:  # language: allow
+            state["_predicted_labels"] = state.pop("_answers")  # language: allow
+        return state
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
@@ -317,7 +322,7 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
             Classes.
         """
         rules = self.apply(X)
-        return np.asarray(self.classes_[self._answers[rules]])
+        return np.asarray(self.classes_[self._predicted_labels[rules]])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the class fractions of the training rows with the same first rule.

@@ -69,7 +69,7 @@ class _OneTree:
             Whether each row is closer to `near` than to `far`.
         """
         check_is_fitted(self)
-        a, b = int(self._places[near]), int(self._places[far])
+        a, b = int(self._pivot_indices[near]), int(self._pivot_indices[far])
         if a < 0 or b < 0:
             raise ValueError(
                 f"near, far: expected training rows that are pivots of the tree, got {near}, {far}"
@@ -92,7 +92,7 @@ class _OneTree:
         str
             The name.
         """
-        return str(self._pivots.name(int(self._places[row]), row))
+        return str(self._pivots.name(int(self._pivot_indices[row]), row))
 
     def _readable_tree(self, feature_names: Any = None, class_names: Any = None) -> Any:
         return NamedComparisonTree(self, feature_names, class_names)

@@ -24,7 +24,7 @@ from spinney.data.sample_weights import check_weights
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree.base import encode_classes
-from spinney.tree.triplet.queries import METRICS, Rows, read_rows
+from spinney.tree.triplet.queries import METRICS, ComparableRows, read_comparable_rows
 from spinney.tree.triplet.tree import (
     Closer,
     ComparisonTree,
@@ -45,7 +45,7 @@ PARAMETERS = """metric : str or callable, default="auto"
         if they are strings, by the `oracle` if there is one.
 
         - "euclidean", "manhattan", "chebyshev", "cosine", or another metric of SciPy's ``cdist``:
-          X has rows of numbers. The first four are fast.
+          X has numeric rows. The first four are fast.
         - "edit", "hamming": X has strings, in a sequence or one column. Edit distance counts
           insertions, deletions and replacements of characters; Hamming distance counts positions
           that differ, including the extra positions of the longer string.
@@ -67,8 +67,8 @@ class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
 
     _nodes: ComparisonTree
     _starts: Indices
-    _pivots: Rows
-    _places: Indices
+    _pivots: ComparableRows
+    _pivot_indices: Indices
 
     _parameter_constraints: dict[str, Any] = {
         "metric": [StrOptions(METRICS), callable],
@@ -114,7 +114,7 @@ class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
-        training = read_rows(self, X)
+        training = read_comparable_rows(self, X)
         targets = self._read_targets(y)
         check_consistent_length(np.empty((training.n_rows, 0)), targets.codes)
         weights = check_weights(sample_weight, training.n_rows)
@@ -131,9 +131,15 @@ class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         is_pivot[self._nodes.pivot_b[is_inner]] = True
         pivots = np.flatnonzero(is_pivot)
         self._pivots = training.take(pivots)
-        self._places = np.full(training.n_rows, -1, dtype=np.intp)
-        self._places[pivots] = np.arange(len(pivots))
+        self._pivot_indices = np.full(training.n_rows, -1, dtype=np.intp)
+        self._pivot_indices[pivots] = np.arange(len(pivots))
         return self
+
+    @classmethod
+    def _upgraded_state(cls, state: dict[str, Any]) -> dict[str, Any]:
+        if "_places" in state:  # language: allow
+            state["_pivot_indices"] = state.pop("_places")  # language: allow
+        return state
 
     def _seeds(self, n_trees: int) -> Any:
         return check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_trees)
@@ -161,7 +167,7 @@ class BaseComparison(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         rows = self._pivots.read(self, X)
         closer = rows.closer(self._pivots, effective_n_jobs(self.n_jobs))
-        pivot_index = self._places
+        pivot_index = self._pivot_indices  # index among the pivots; -1 for other rows
         n_together = max(1, _BATCH_SIZE // rows.n_rows)
         roots = self._starts[:-1]
         for first in range(0, len(roots), n_together):

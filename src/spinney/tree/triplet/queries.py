@@ -16,7 +16,7 @@ from spinney.data.distances import measure_pairs
 from spinney.data.strings import encode_strings, read_strings
 from spinney.tree.triplet.tree import Closer, Indices
 
-__all__ = ["METRICS", "Rows", "read_rows"]
+__all__ = ["METRICS", "ComparableRows", "read_comparable_rows"]
 
 _KERNELS = {"euclidean", "manhattan", "chebyshev", "cosine"}
 _SAME_ORDER = {"cityblock": "manhattan", "sqeuclidean": "euclidean"}  # same results of comparisons
@@ -44,7 +44,7 @@ METRICS = {"auto", "precomputed", "oracle", *_KERNELS, *_SAME_ORDER, *_OTHERS, *
 Metric = Callable[[Any, Any], float]
 
 
-class Rows(ABC):
+class ComparableRows(ABC):
     """Rows that can be compared with pivots of the same kind."""
 
     n_rows: int
@@ -70,7 +70,7 @@ class Rows(ABC):
         return np.arange(self.n_rows)
 
 
-def read_rows(estimator: Any, X: Any) -> Rows:
+def read_comparable_rows(estimator: Any, X: Any) -> ComparableRows:
     """Validate and convert training rows; `metric` and `oracle` determine the kind."""
     metric, oracle = estimator.metric, estimator.oracle
     if metric == "auto" and oracle is not None:
@@ -108,7 +108,7 @@ def read_rows(estimator: Any, X: Any) -> Rows:
 # ------------------------------------------------------------------------------------ vectors
 
 
-class VectorRows(Rows):
+class VectorRows(ComparableRows):
     """Numeric rows; the metric is a core kernel, another name in `_OTHERS`, or a callable."""
 
     def __init__(
@@ -199,7 +199,7 @@ def _closer_by_callable(rows: Any, pivots: Any, metric: Metric) -> Closer:
 # ------------------------------------------------------------------------------------ matrices
 
 
-class MatrixRows(Rows):
+class MatrixRows(ComparableRows):
     """Precomputed distances; row i of the matrix has those to all training rows."""
 
     def __init__(self, matrix: Any) -> None:
@@ -227,7 +227,7 @@ class MatrixRows(Rows):
 # ------------------------------------------------------------------------------------- strings
 
 
-class StringRows(Rows):
+class StringRows(ComparableRows):
     """Strings; the metric is "edit", "hamming" or a callable."""
 
     def __init__(self, strings: list[str], metric: str | Metric) -> None:
@@ -270,7 +270,7 @@ class StringRows(Rows):
 # ------------------------------------------------------------------------------------- oracles
 
 
-class ObjectRows(Rows):
+class ObjectRows(ComparableRows):
     """Objects of any kind, which only the oracle can compare."""
 
     def __init__(self, objects: NDArray[Any], oracle: Callable[..., Any]) -> None:

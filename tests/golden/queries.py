@@ -1,4 +1,4 @@
-"""The rows that golden models are asked about. They never change."""
+"""The rows that golden models predict. They never change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["NUMBERS", "TABLE", "WORDS", "answers_of", "rows_for"]
+__all__ = ["NUMBERS", "TABLE", "WORDS", "outputs_of", "rows_for"]
 
 NUMBERS = np.array(
     [
@@ -31,7 +31,7 @@ _METHODS = (
 
 
 def rows_for(name: str) -> Any:
-    """Return the rows that the model in a file is asked about."""
+    """Return the rows that the model in a file predicts."""
     if name == "ID3Classifier":
         import spinney
 
@@ -47,25 +47,25 @@ def rows_for(name: str) -> Any:
     return WORDS if name.startswith("words-") else NUMBERS
 
 
-def answers_of(name: str, model: Any) -> dict[str, Any]:
-    """Return everything that a model says about its rows."""
+def outputs_of(name: str, model: Any) -> dict[str, Any]:
+    """Return all outputs of a model for its rows, by method."""
     rows = rows_for(name)
-    said = {}
+    outputs = {}
     for method in _METHODS:
         if callable(_get(model, method)):
             try:
-                answer = getattr(model, method)(rows)
+                output = getattr(model, method)(rows)
             except (NotImplementedError, TypeError, ValueError):
-                continue  # intervals and sets, where there is nothing to tell them from
-            answer = np.stack(answer, axis=1) if isinstance(answer, list) else answer
-            said[method] = answer.toarray() if sp.issparse(answer) else np.asarray(answer)
+                continue  # intervals and sets of a model without held-out rows
+            output = np.stack(output, axis=1) if isinstance(output, list) else output
+            outputs[method] = output.toarray() if sp.issparse(output) else np.asarray(output)
     if hasattr(model, "kneighbors"):
-        said["kneighbors"], _ = model.kneighbors(rows)
+        outputs["kneighbors"], _ = model.kneighbors(rows)
     if type(model).__name__ == "HNSW":
-        said["query"], _ = model.query(rows, 3)
+        outputs["query"], _ = model.query(rows, 3)
     return {
-        method: answer.astype(str) if answer.dtype == object else answer
-        for method, answer in said.items()
+        method: output.astype(str) if output.dtype == object else output
+        for method, output in outputs.items()
     }
 
 
