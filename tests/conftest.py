@@ -6,6 +6,11 @@ import os
 import signal
 from collections.abc import Iterator
 
+# Several test processes whose matrix products all use every core wait for each other most of the
+# time. NumPy reads this when it is imported.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import settings
 

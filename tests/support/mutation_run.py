@@ -24,7 +24,7 @@ import spinney
 from golden.queries import rows_for
 from support.model_mutations import mutants, read_contents, write_contents
 
-FOLDER = Path(__file__).parents[1] / "golden" / "v1"
+GOLDEN = Path(__file__).parents[1] / "golden"  # names are relative to it, as "v2/Ridge"
 TIMEOUT = 20  # seconds per mutant; a valid one takes milliseconds
 EXTRA_MEMORY = 1 << 30  # bytes in addition to those in use after the imports
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
@@ -33,6 +33,7 @@ METHODS += ("apply", "kneighbors", "decision_path", "query", "predict_interval",
 
 def rows_to_predict(name: str) -> list[Any]:
     """Return the golden rows of a model, and unusual rows."""
+    name = name.partition("/")[2]
     rows = rows_for(name)
     if name.startswith(("table-", "words-", "ID3")):
         indices = np.arange(300) % len(rows)
@@ -49,7 +50,7 @@ def rows_to_predict(name: str) -> list[Any]:
 def faults(name: str, n: int, seed: int, folder: Path) -> Iterator[str]:
     """Yield the faults of mutants of one file."""
     rng = np.random.default_rng([seed, *name.encode()])
-    contents = read_contents(FOLDER / f"{name}.spinney")
+    contents = read_contents(GOLDEN / f"{name}.spinney")
     for index, (change, changed) in enumerate(mutants(contents, n, rng)):
         print(f"{name} {index}: {change}", flush=True)
         faulthandler.dump_traceback_later(TIMEOUT, exit=True)
@@ -85,9 +86,10 @@ def main() -> int:
     faulthandler.enable()
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    names = names or sorted(path.stem for path in FOLDER.glob("*.spinney"))
+    files = sorted(GOLDEN.glob("v*/*.spinney"))
+    names = names or [f"{path.parent.name}/{path.stem}" for path in files]
     for name in names:  # imports the modules that the models need
-        spinney.load(FOLDER / f"{name}.spinney")
+        spinney.load(GOLDEN / f"{name}.spinney")
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + EXTRA_MEMORY, used + EXTRA_MEMORY))
     found_faults = []

@@ -92,7 +92,7 @@ def test_intervals(run: Run, shop: Path) -> None:
         assert "intervals: conformal" in run("predict", out, shop, "--interval", "0.8").err
     assert run(*common, "extra_trees").code == 0
     notes = run("predict", out, shop, "--interval", "0.8").err
-    assert notes == "intervals: quantiles of the leaves, nothing corrects their coverage\n"
+    assert notes == "intervals: quantiles of the leaves, without correction of their coverage\n"
     assert not run("predict", out, shop, "--interval", "0.8", "--quiet").err
     assert run(*common, "decision_tree").code == 0
     refused = run("predict", out, shop, "--interval", "0.8")

@@ -284,7 +284,11 @@ def test_callbacks_receive_every_fit() -> None:
     spinney.compare(X, LABELS, cv=3, models=["baseline", "decision_tree"], callbacks=[steps.append])
     assert [step.done for step in steps] == [0, 1, 2, 3, 4, 5, 6]
     assert {step.total for step in steps} == {6}
-    assert [step.model for step in steps] == ["baseline", "decision_tree"] * 3 + [""]
+    names = [step.model for step in steps]
+    assert names[:2] == ["baseline", "decision_tree"]
+    # Later folds start with the model that was faster in the first.
+    assert set(names[2:4]) == set(names[4:6]) == {"baseline", "decision_tree"}
+    assert names[6:] == [""]
     assert steps[0].seconds_left is None
     assert all(step.seconds_left is not None for step in steps[2:])
 

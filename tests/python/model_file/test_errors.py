@@ -282,13 +282,13 @@ def test_missing_files_and_files_of_other_formats_raise(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not a Spinney model"):
         spinney.load(tmp_path / "weights")
     spinney.save(DecisionTreeClassifier(), tmp_path / "model")
-    rewrite_header(tmp_path / "model", version="2")
-    with pytest.raises(ValueError, match=r"format version 2; Spinney .* reads versions up to 1"):
+    rewrite_header(tmp_path / "model", version="3")
+    with pytest.raises(ValueError, match=r"format version 3; Spinney .* reads versions up to 2"):
         spinney.load(tmp_path / "model")
     rewrite_header(
         tmp_path / "model", version="0" * 5000 + "1"
     )  # more digits than Python converts to an integer
-    with pytest.raises(ValueError, match=r"model: format version 0+; Spinney .* up to 1"):
+    with pytest.raises(ValueError, match=r"model: format version 0+; Spinney .* up to 2"):
         spinney.load(tmp_path / "model")
     header = b'{"w":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}'
     (tmp_path / "weights").write_bytes(len(header).to_bytes(8, "little") + header + b"\0\0")

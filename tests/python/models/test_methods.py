@@ -30,7 +30,7 @@ def test_describe_reads_no_arrays(tmp_path: Path) -> None:
     facts = spinney.describe(path)
     assert facts["n_bytes"] == path.stat().st_size > facts["array_bytes"] > 0
     assert facts["n_features"] == 2
-    assert facts["format_version"] == 1
+    assert facts["format_version"] == 2
     assert facts["changed"] == ["n_estimators", "random_state"]
     damaged = bytearray(path.read_bytes())
     damaged[-1] ^= 1  # the last byte belongs to an array, which is not read
