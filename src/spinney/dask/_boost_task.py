@@ -281,15 +281,15 @@ def boost_rows(
 
 def _boost(
     plan: BoostTaskPlan,
-    diary: _RoundTracker,
+    tracker: _RoundTracker,
     exchange: Exchange,
     parts: list[LoadedPartition],
-    watched: list[Part] | None,
+    validation: list[Part] | None,
 ) -> Outcome:
     began = time.perf_counter()
     estimator = plan.estimator
-    if diary.sends:
-        estimator.callbacks = diary.report
+    if tracker.sends:
+        estimator.callbacks = tracker.report
     try:
         in_memory = all(one.file is None and isinstance(one.part.X, np.ndarray) for one in parts)
         rows = PartitionedRows(
@@ -316,17 +316,17 @@ def _boost(
                 rows,
                 targets,
                 sample_weight=weights,
-                eval_set=_eval_set(watched, plan.is_ranker),
+                eval_set=_eval_set(validation, plan.is_ranker),
                 zero_weight_labels=_join_labels([one.labels for one in parts]),
             ),
             Workers(totals, RowNumbers([(0, n_before)]), plan.seed),
             group=group,
             checkpoints=Checkpoints(
-                () if plan.start is None else pickle.loads(plan.start), diary.after_round
+                () if plan.start is None else pickle.loads(plan.start), tracker.after_round
             ),
         )
     except ExchangeError:
-        return Outcome(lost_worker=True, n_rounds=diary.n_rounds, trees=diary.trees())
+        return Outcome(lost_worker=True, n_rounds=tracker.n_rounds, trees=tracker.trees())
     finally:
         estimator.callbacks = None
     report = {
@@ -337,7 +337,7 @@ def _boost(
         "peak_memory": _peak_memory(),
     }
     model = estimator if exchange.rank == 0 else None
-    return Outcome(model=model, report=report, n_messages=diary.n_messages)
+    return Outcome(model=model, report=report, n_messages=tracker.n_messages)
 
 
 @dataclass

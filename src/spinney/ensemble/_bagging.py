@@ -429,7 +429,7 @@ class BaggingClassifier(_Bagging, SetMixin, sk.BaggingClassifier):
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         *New*. For Spinney's trees: categorical columns, unless the tree's own parameter is set.
     callbacks : callable or list of callables, default=None
-        *New*. Called during fit of Spinney's trees with (trees done, all trees); an exception
+        *New*. Called during the fit of Spinney trees with (trees done, all trees); an exception
         stops the fit.
 
     Attributes
@@ -605,7 +605,7 @@ class BaggingRegressor(_Bagging, IntervalMixin, sk.BaggingRegressor):
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         *New*. For Spinney's trees: categorical columns, unless the tree's own parameter is set.
     callbacks : callable or list of callables, default=None
-        *New*. Called during fit of Spinney's trees with (trees done, all trees); an exception
+        *New*. Called during the fit of Spinney trees with (trees done, all trees); an exception
         stops the fit.
 
     Attributes

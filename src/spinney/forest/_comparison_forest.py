@@ -28,7 +28,7 @@ _OWN = """bootstrap : bool, default=False
         Rows drawn for each tree, as a number or a share; without `bootstrap` no row is drawn twice.
         None means as many as there are.
     random_state : int, RandomState instance or None, default=None
-        Decides pivots and samples; tree t is the same however many trees there are.
+        Seed of pivots and samples; tree t does not depend on the number of trees.
     n_jobs : int, default=None
         Threads; they do not change the result. None means the value of `spinney.set_num_threads`.
     verbose : int, default=0
@@ -38,7 +38,7 @@ _OWN = """bootstrap : bool, default=False
 
 
 class _Forest:
-    """What both forests share."""
+    """Parameters and methods of both comparison forests."""
 
     _parameter_constraints: dict[str, Any] = {
         **BaseComparison._parameter_constraints,
@@ -116,7 +116,7 @@ class _Forest:
         return [self._part(tree) for tree in range(len(self._starts) - 1)]
 
     def __len__(self: Any) -> int:
-        """Give the number of trees."""
+        """Return the number of trees."""
         return len(self._starts) - 1
 
     def apply(self: Any, X: Any) -> Indices:
@@ -136,10 +136,10 @@ class _Forest:
 
 
 class ComparisonForestClassifier(_Forest, ComparisonClassifier):
-    __doc__ = f"""A forest for classes that only asks which of two training rows a row is closer to.
+    __doc__ = f"""A forest classifier that splits on which of two training rows is closer.
 
-    Works on anything that can be compared: vectors under any metric, matrices of distances,
-    strings, or objects of which nothing is known but answers to "is x closer to a than to b?".
+    It works on anything that can be compared: vectors with any metric, distance matrices, strings,
+    or objects for which only an oracle "is x closer to a than to b?" is available.
 
     Parameters
     ----------
@@ -154,11 +154,11 @@ class ComparisonForestClassifier(_Forest, ComparisonClassifier):
         The trees, each as parallel arrays: `left`, `right`, `pivot_a`, `pivot_b` (training rows),
         `value`, `n_node_samples`, `weighted_n_node_samples`, `depth`.
     n_comparisons_ : int
-        Comparisons that `fit` asked for.
+        Number of comparisons that `fit` requested.
     classes_ : ndarray of shape (n_classes,)
         The classes.
     n_features_in_ : int
-        Columns seen in fit, of vectors and matrices.
+        Number of columns in fit, for vectors and matrices.
 
     See Also
     --------
@@ -180,10 +180,10 @@ class ComparisonForestClassifier(_Forest, ComparisonClassifier):
 
 
 class ComparisonForestRegressor(_Forest, ComparisonRegressor):
-    __doc__ = f"""A forest for numbers that only asks which of two training rows a row is closer to.
+    __doc__ = f"""A forest regressor that splits on which of two training rows is closer.
 
-    Works on anything that can be compared: vectors under any metric, matrices of distances,
-    strings, or objects of which nothing is known but answers to "is x closer to a than to b?".
+    It works on anything that can be compared: vectors with any metric, distance matrices, strings,
+    or objects for which only an oracle "is x closer to a than to b?" is available.
 
     Parameters
     ----------
@@ -198,9 +198,9 @@ class ComparisonForestRegressor(_Forest, ComparisonRegressor):
         The trees, each as parallel arrays: `left`, `right`, `pivot_a`, `pivot_b` (training rows),
         `value`, `n_node_samples`, `weighted_n_node_samples`, `depth`.
     n_comparisons_ : int
-        Comparisons that `fit` asked for.
+        Number of comparisons that `fit` requested.
     n_features_in_ : int
-        Columns seen in fit, of vectors and matrices.
+        Number of columns in fit, for vectors and matrices.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Random forests and extremely randomised trees, for classes and for numbers."""
+"""Random forests and extremely randomised trees: classifiers and regressors."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = [
 
 
 class RandomForestClassifier(ForestClassifier):
-    """A random forest for classes.
+    """A random forest classifier.
 
     Trees grown from bootstrap samples, each node from a random subset of the columns (√d of them);
-    the forest answers with the mean of the trees' class probabilities. Parameters and attributes
-    are those of scikit-learn's class of the same name; what is added is marked *new*.
+    the forest predicts the mean of the trees' class probabilities. Parameters and attributes
+    are those of scikit-learn's class of the same name; additions are marked *new*.
 
     Parameters
     ----------
@@ -52,25 +52,24 @@ class RandomForestClassifier(ForestClassifier):
     bootstrap : bool, default=True
         Whether each tree is grown from rows drawn with replacement; otherwise from all rows.
     oob_score : bool or callable, default=False
-        Whether to follow each row through the trees that did not see it, and to score that:
-        accuracy, or ``oob_score(y_true, y_pred)``. Needs `bootstrap`.
+        Whether to compute the out-of-bag score: the accuracy, or
+        ``oob_score(y_true, y_pred)``. Needs `bootstrap`.
     n_jobs : int, default=None
         Threads; None means the value of `spinney.set_num_threads`. The result has the same bits
         for any number.
     random_state : int, RandomState instance or None, default=None
-        Decides the samples of rows and the draws of columns. Tree t is the same
-        whatever `n_estimators` is.
+        Seed of the samples of rows and columns. Tree t does not depend on `n_estimators`.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     warm_start : bool, default=False
-        Whether fit goes on with the trees that are there, up to `n_estimators`.
+        Whether `fit` keeps the existing trees and adds trees up to `n_estimators`.
     class_weight : dict, list of dict, "balanced" or "balanced_subsample", default=None
         Weights of the classes; "balanced_subsample" balances them in each tree's sample.
     ccp_alpha : float, default=0.0
         Cost-complexity pruning of each tree with this alpha.
     max_samples : int or float, default=None
-        Rows drawn for each tree: a number, or a share of all rows (the lecture's αn); None means
-        as many as there are. Needs `bootstrap`.
+        Rows drawn for each tree: a number, or a fraction of all rows; None means as many
+        rows as X has. Needs `bootstrap`.
     monotonic_cst : array-like of int of shape (n_features,), default=None
         1: the probability of the second class may not fall as the feature rises; -1: not
         rise; 0: free.
@@ -78,10 +77,10 @@ class RandomForestClassifier(ForestClassifier):
         *New*. Columns that hold categories: "from_dtype" takes a frame's string and category
         columns; or a boolean mask, indices, or names; None means that all are numeric.
     importance_type : {"impurity", "corrected", "permutation"}, default="impurity"
-        *New*. What ``feature_importances_`` is. "impurity": share in the decrease of the impurity
-        on the training rows, which favours columns of many values. "corrected": the decrease
-        measured on the rows out of the bag, where a useless column gains nothing. "permutation":
-        how much worse the trees are on the rows out of the bag when the column is shuffled. The
+        *New*. The measure of ``feature_importances_``. "impurity": share in the decrease of the
+        impurity on the training rows, which favours columns of many values. "corrected": the
+        decrease on the out-of-bag rows, where a useless column gains nothing. "permutation":
+        how much worse the trees are on the out-of-bag rows if the column is shuffled. The
         latter two need `bootstrap`.
     voting : {"soft", "hard"}, default="soft"
         *New*. "soft" averages the trees' class probabilities; "hard" counts each tree's vote.
@@ -93,29 +92,29 @@ class RandomForestClassifier(ForestClassifier):
     classes_ : ndarray of shape (n_classes,), or list of ndarray
         The classes; a list with several outputs.
     n_classes_ : int or ndarray
-        Their number.
+        Number of classes.
     n_features_in_ : int
-        Columns seen in fit.
+        Number of columns of X in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names that are all strings.
+        Names of the columns, if all names are strings.
     categories_ : list of (ndarray or None)
         *New*. The categories of each column, None where it is numeric.
     n_outputs_ : int
-        Columns of y.
+        Number of columns of y.
     estimator_ : DecisionTreeClassifier
-        A tree with the parameters of all.
+        An unfitted tree with the parameters of all trees.
     estimators_ : sequence of DecisionTreeClassifier
-        The trees, each made from the forest's compact store when it is first asked for.
+        The trees; each is created from the compact store on first access.
     estimators_samples_ : list of ndarray
         The rows that each tree was grown from.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Importance of each column; see `importance_type`.
     oob_score_ : float
-        Score on the rows out of the bag, if `oob_score`.
+        Score on the out-of-bag rows, if `oob_score`.
     oob_decision_function_ : ndarray of shape (n_rows, n_classes)
-        Class probabilities of each row by the trees that did not see it, if `oob_score`.
+        Out-of-bag class probabilities of each row, if `oob_score`.
     oob_curve_ : ndarray of shape (n_estimators,)
-        *New*. Accuracy out of the bag after 1, 2, … trees, if `oob_score`.
+        *New*. Out-of-bag accuracy after 1, 2, … trees, if `oob_score`.
 
     See Also
     --------
@@ -128,8 +127,8 @@ class RandomForestClassifier(ForestClassifier):
     among the values of the two cells beside that cut; nodes of up to 256 rows are searched
     exactly.
 
-    A forest is stored without what follows from the rest: only questions are nodes, a pure leaf
-    is its class or number. It takes a quarter to a tenth of scikit-learn's memory.
+    The forest stores only splits as nodes; a pure leaf is stored as its class or value. It takes a
+    quarter to a tenth of scikit-learn's memory.
 
     Examples
     --------
@@ -201,9 +200,9 @@ class RandomForestClassifier(ForestClassifier):
 
 
 class RandomForestRegressor(ForestRegressor):
-    """A random forest for numbers, with quantiles and intervals.
+    """A random forest regressor, with quantiles and intervals.
 
-    Trees grown from bootstrap samples; the forest answers with the mean of the trees. Parameters
+    Trees grown from bootstrap samples; the forest predicts the mean of the trees. Parameters
     and attributes are those of scikit-learn's class of the same name; what is added is marked
     *new*, as are `predict_quantiles` and `predict_interval`.
 
@@ -231,23 +230,22 @@ class RandomForestRegressor(ForestRegressor):
     bootstrap : bool, default=True
         Whether each tree is grown from rows drawn with replacement; otherwise from all rows.
     oob_score : bool or callable, default=False
-        Whether to follow each row through the trees that did not see it, and to score that:
-        R², or ``oob_score(y_true, y_pred)``. Needs `bootstrap`.
+        Whether to compute the out-of-bag score: R², or ``oob_score(y_true, y_pred)``. Needs
+        `bootstrap`.
     n_jobs : int, default=None
         Threads; None means the value of `spinney.set_num_threads`. The result has the same bits
         for any number.
     random_state : int, RandomState instance or None, default=None
-        Decides the samples of rows and the draws of columns. Tree t is the same
-        whatever `n_estimators` is.
+        Seed of the samples of rows and columns. Tree t does not depend on `n_estimators`.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     warm_start : bool, default=False
-        Whether fit goes on with the trees that are there, up to `n_estimators`.
+        Whether `fit` keeps the existing trees and adds trees up to `n_estimators`.
     ccp_alpha : float, default=0.0
         Cost-complexity pruning of each tree with this alpha.
     max_samples : int or float, default=None
-        Rows drawn for each tree: a number, or a share of all rows (the lecture's αn); None means
-        as many as there are. Needs `bootstrap`.
+        Rows drawn for each tree: a number, or a fraction of all rows; None means as many
+        rows as X has. Needs `bootstrap`.
     monotonic_cst : array-like of int of shape (n_features,), default=None
         1: the prediction may not fall as the feature rises; -1: not
         rise; 0: free.
@@ -255,10 +253,10 @@ class RandomForestRegressor(ForestRegressor):
         *New*. Columns that hold categories: "from_dtype" takes a frame's string and category
         columns; or a boolean mask, indices, or names; None means that all are numeric.
     importance_type : {"impurity", "corrected", "permutation"}, default="impurity"
-        *New*. What ``feature_importances_`` is. "impurity": share in the decrease of the impurity
-        on the training rows, which favours columns of many values. "corrected": the decrease
-        measured on the rows out of the bag, where a useless column gains nothing. "permutation":
-        how much worse the trees are on the rows out of the bag when the column is shuffled. The
+        *New*. The measure of ``feature_importances_``. "impurity": share in the decrease of the
+        impurity on the training rows, which favours columns of many values. "corrected": the
+        decrease on the out-of-bag rows, where a useless column gains nothing. "permutation":
+        how much worse the trees are on the out-of-bag rows if the column is shuffled. The
         latter two need `bootstrap`.
     callbacks : callable or list of callables, default=None
         *New*. Called during fit with (trees done, all trees); an exception ends it.
@@ -266,27 +264,27 @@ class RandomForestRegressor(ForestRegressor):
     Attributes
     ----------
     n_features_in_ : int
-        Columns seen in fit.
+        Number of columns of X in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names that are all strings.
+        Names of the columns, if all names are strings.
     categories_ : list of (ndarray or None)
         *New*. The categories of each column, None where it is numeric.
     n_outputs_ : int
-        Columns of y.
+        Number of columns of y.
     estimator_ : DecisionTreeRegressor
-        A tree with the parameters of all.
+        An unfitted tree with the parameters of all trees.
     estimators_ : sequence of DecisionTreeRegressor
-        The trees, each made from the forest's compact store when it is first asked for.
+        The trees; each is created from the compact store on first access.
     estimators_samples_ : list of ndarray
         The rows that each tree was grown from.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Importance of each column; see `importance_type`.
     oob_score_ : float
-        Score on the rows out of the bag, if `oob_score`.
+        Score on the out-of-bag rows, if `oob_score`.
     oob_prediction_ : ndarray of shape (n_rows,)
-        Prediction of each row by the trees that did not see it, if `oob_score`.
+        Out-of-bag prediction of each row, if `oob_score`.
     oob_curve_ : ndarray of shape (n_estimators,)
-        *New*. R² out of the bag after 1, 2, … trees, if `oob_score`.
+        *New*. Out-of-bag R² after 1, 2, … trees, if `oob_score`.
 
     See Also
     --------
@@ -299,8 +297,8 @@ class RandomForestRegressor(ForestRegressor):
     among the values of the two cells beside that cut; nodes of up to 256 rows are searched
     exactly.
 
-    A forest is stored without what follows from the rest: only questions are nodes, a pure leaf
-    is its class or number. It takes a quarter to a tenth of scikit-learn's memory.
+    The forest stores only splits as nodes; a pure leaf is stored as its class or value. It takes a
+    quarter to a tenth of scikit-learn's memory.
 
     Examples
     --------
@@ -367,11 +365,11 @@ class RandomForestRegressor(ForestRegressor):
 
 
 class ExtraTreesClassifier(ForestClassifier):
-    """Extremely randomised trees for classes.
+    """An extremely randomised trees classifier.
 
     Each node draws a subset of the columns (√d of them) and one threshold for each, and takes the
     best of these. Parameters and attributes are those of scikit-learn's class of the same name;
-    what is added is marked *new*.
+    additions are marked *new*.
 
     Parameters
     ----------
@@ -396,8 +394,8 @@ class ExtraTreesClassifier(ForestClassifier):
     bootstrap : bool, default=False
         Whether each tree is grown from rows drawn with replacement; otherwise from all rows.
     oob_score : bool or callable, default=False
-        Whether to follow each row through the trees that did not see it, and to score that:
-        accuracy, or ``oob_score(y_true, y_pred)``. Needs `bootstrap`.
+        Whether to compute the out-of-bag score: the accuracy, or
+        ``oob_score(y_true, y_pred)``. Needs `bootstrap`.
     n_jobs : int, default=None
         Threads; None means the value of `spinney.set_num_threads`. The result has the same bits
         for any number.
@@ -407,14 +405,14 @@ class ExtraTreesClassifier(ForestClassifier):
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     warm_start : bool, default=False
-        Whether fit goes on with the trees that are there, up to `n_estimators`.
+        Whether `fit` keeps the existing trees and adds trees up to `n_estimators`.
     class_weight : dict, list of dict, "balanced" or "balanced_subsample", default=None
         Weights of the classes; "balanced_subsample" balances them in each tree's sample.
     ccp_alpha : float, default=0.0
         Cost-complexity pruning of each tree with this alpha.
     max_samples : int or float, default=None
-        Rows drawn for each tree: a number, or a share of all rows (the lecture's αn); None means
-        as many as there are. Needs `bootstrap`.
+        Rows drawn for each tree: a number, or a fraction of all rows; None means as many
+        rows as X has. Needs `bootstrap`.
     monotonic_cst : array-like of int of shape (n_features,), default=None
         1: the probability of the second class may not fall as the feature rises; -1: not
         rise; 0: free.
@@ -422,10 +420,10 @@ class ExtraTreesClassifier(ForestClassifier):
         *New*. Columns that hold categories: "from_dtype" takes a frame's string and category
         columns; or a boolean mask, indices, or names; None means that all are numeric.
     importance_type : {"impurity", "corrected", "permutation"}, default="impurity"
-        *New*. What ``feature_importances_`` is. "impurity": share in the decrease of the impurity
-        on the training rows, which favours columns of many values. "corrected": the decrease
-        measured on the rows out of the bag, where a useless column gains nothing. "permutation":
-        how much worse the trees are on the rows out of the bag when the column is shuffled. The
+        *New*. The measure of ``feature_importances_``. "impurity": share in the decrease of the
+        impurity on the training rows, which favours columns of many values. "corrected": the
+        decrease on the out-of-bag rows, where a useless column gains nothing. "permutation":
+        how much worse the trees are on the out-of-bag rows if the column is shuffled. The
         latter two need `bootstrap`.
     voting : {"soft", "hard"}, default="soft"
         *New*. "soft" averages the trees' class probabilities; "hard" counts each tree's vote.
@@ -437,29 +435,29 @@ class ExtraTreesClassifier(ForestClassifier):
     classes_ : ndarray of shape (n_classes,), or list of ndarray
         The classes; a list with several outputs.
     n_classes_ : int or ndarray
-        Their number.
+        Number of classes.
     n_features_in_ : int
-        Columns seen in fit.
+        Number of columns of X in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names that are all strings.
+        Names of the columns, if all names are strings.
     categories_ : list of (ndarray or None)
         *New*. The categories of each column, None where it is numeric.
     n_outputs_ : int
-        Columns of y.
+        Number of columns of y.
     estimator_ : ExtraTreeClassifier
-        A tree with the parameters of all.
+        An unfitted tree with the parameters of all trees.
     estimators_ : sequence of ExtraTreeClassifier
-        The trees, each made from the forest's compact store when it is first asked for.
+        The trees; each is created from the compact store on first access.
     estimators_samples_ : list of ndarray
         The rows that each tree was grown from.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Importance of each column; see `importance_type`.
     oob_score_ : float
-        Score on the rows out of the bag, if `oob_score`.
+        Score on the out-of-bag rows, if `oob_score`.
     oob_decision_function_ : ndarray of shape (n_rows, n_classes)
-        Class probabilities of each row by the trees that did not see it, if `oob_score`.
+        Out-of-bag class probabilities of each row, if `oob_score`.
     oob_curve_ : ndarray of shape (n_estimators,)
-        *New*. Accuracy out of the bag after 1, 2, … trees, if `oob_score`.
+        *New*. Out-of-bag accuracy after 1, 2, … trees, if `oob_score`.
 
     See Also
     --------
@@ -467,8 +465,8 @@ class ExtraTreesClassifier(ForestClassifier):
 
     Notes
     -----
-    A forest is stored without what follows from the rest: only questions are nodes, a pure leaf
-    is its class or number. It takes a quarter to a tenth of scikit-learn's memory.
+    The forest stores only splits as nodes; a pure leaf is stored as its class or value. It takes a
+    quarter to a tenth of scikit-learn's memory.
 
     Examples
     --------
@@ -536,10 +534,10 @@ class ExtraTreesClassifier(ForestClassifier):
 
 
 class ExtraTreesRegressor(ForestRegressor):
-    """Extremely randomised trees for numbers, with quantiles and intervals.
+    """An extremely randomised trees regressor, with quantiles and intervals.
 
     Each node draws one threshold for each column and takes the best of these. Parameters and
-    attributes are those of scikit-learn's class of the same name; what is added is marked *new*,
+    attributes are those of scikit-learn's class of the same name; additions are marked *new*,
     as are `predict_quantiles` and `predict_interval`.
 
     Parameters
@@ -566,8 +564,8 @@ class ExtraTreesRegressor(ForestRegressor):
     bootstrap : bool, default=False
         Whether each tree is grown from rows drawn with replacement; otherwise from all rows.
     oob_score : bool or callable, default=False
-        Whether to follow each row through the trees that did not see it, and to score that:
-        R², or ``oob_score(y_true, y_pred)``. Needs `bootstrap`.
+        Whether to compute the out-of-bag score: R², or ``oob_score(y_true, y_pred)``. Needs
+        `bootstrap`.
     n_jobs : int, default=None
         Threads; None means the value of `spinney.set_num_threads`. The result has the same bits
         for any number.
@@ -577,12 +575,12 @@ class ExtraTreesRegressor(ForestRegressor):
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     warm_start : bool, default=False
-        Whether fit goes on with the trees that are there, up to `n_estimators`.
+        Whether `fit` keeps the existing trees and adds trees up to `n_estimators`.
     ccp_alpha : float, default=0.0
         Cost-complexity pruning of each tree with this alpha.
     max_samples : int or float, default=None
-        Rows drawn for each tree: a number, or a share of all rows (the lecture's αn); None means
-        as many as there are. Needs `bootstrap`.
+        Rows drawn for each tree: a number, or a fraction of all rows; None means as many
+        rows as X has. Needs `bootstrap`.
     monotonic_cst : array-like of int of shape (n_features,), default=None
         1: the prediction may not fall as the feature rises; -1: not
         rise; 0: free.
@@ -590,10 +588,10 @@ class ExtraTreesRegressor(ForestRegressor):
         *New*. Columns that hold categories: "from_dtype" takes a frame's string and category
         columns; or a boolean mask, indices, or names; None means that all are numeric.
     importance_type : {"impurity", "corrected", "permutation"}, default="impurity"
-        *New*. What ``feature_importances_`` is. "impurity": share in the decrease of the impurity
-        on the training rows, which favours columns of many values. "corrected": the decrease
-        measured on the rows out of the bag, where a useless column gains nothing. "permutation":
-        how much worse the trees are on the rows out of the bag when the column is shuffled. The
+        *New*. The measure of ``feature_importances_``. "impurity": share in the decrease of the
+        impurity on the training rows, which favours columns of many values. "corrected": the
+        decrease on the out-of-bag rows, where a useless column gains nothing. "permutation":
+        how much worse the trees are on the out-of-bag rows if the column is shuffled. The
         latter two need `bootstrap`.
     callbacks : callable or list of callables, default=None
         *New*. Called during fit with (trees done, all trees); an exception ends it.
@@ -601,27 +599,27 @@ class ExtraTreesRegressor(ForestRegressor):
     Attributes
     ----------
     n_features_in_ : int
-        Columns seen in fit.
+        Number of columns of X in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had names that are all strings.
+        Names of the columns, if all names are strings.
     categories_ : list of (ndarray or None)
         *New*. The categories of each column, None where it is numeric.
     n_outputs_ : int
-        Columns of y.
+        Number of columns of y.
     estimator_ : ExtraTreeRegressor
-        A tree with the parameters of all.
+        An unfitted tree with the parameters of all trees.
     estimators_ : sequence of ExtraTreeRegressor
-        The trees, each made from the forest's compact store when it is first asked for.
+        The trees; each is created from the compact store on first access.
     estimators_samples_ : list of ndarray
         The rows that each tree was grown from.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Importance of each column; see `importance_type`.
     oob_score_ : float
-        Score on the rows out of the bag, if `oob_score`.
+        Score on the out-of-bag rows, if `oob_score`.
     oob_prediction_ : ndarray of shape (n_rows,)
-        Prediction of each row by the trees that did not see it, if `oob_score`.
+        Out-of-bag prediction of each row, if `oob_score`.
     oob_curve_ : ndarray of shape (n_estimators,)
-        *New*. R² out of the bag after 1, 2, … trees, if `oob_score`.
+        *New*. Out-of-bag R² after 1, 2, … trees, if `oob_score`.
 
     See Also
     --------
@@ -629,8 +627,8 @@ class ExtraTreesRegressor(ForestRegressor):
 
     Notes
     -----
-    A forest is stored without what follows from the rest: only questions are nodes, a pure leaf
-    is its class or number. It takes a quarter to a tenth of scikit-learn's memory.
+    The forest stores only splits as nodes; a pure leaf is stored as its class or value. It takes a
+    quarter to a tenth of scikit-learn's memory.
 
     Examples
     --------

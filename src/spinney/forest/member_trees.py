@@ -69,10 +69,10 @@ def tree_of_subset(estimator: Any, tree: Tree, features: Any, schema: Schema) ->
     """
     if not np.array_equal(features, np.arange(tree.n_features)):
         state = tree.__getstate__()
-        place = np.full(tree.n_features, -1)
-        place[features[::-1]] = np.arange(len(features))[::-1]  # first of repeated columns
+        position = np.full(tree.n_features, -1)
+        position[features[::-1]] = np.arange(len(features))[::-1]  # first of repeated columns
         inner = state["feature"] >= 0
-        state["feature"] = np.where(inner, place[np.maximum(state["feature"], 0)], -2)
+        state["feature"] = np.where(inner, position[np.maximum(state["feature"], 0)], -2)
         state["n_categories"] = state["n_categories"][features]
         small = Tree(len(features), tree.n_classes, tree.n_outputs)
         small.__setstate__(state)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
-from spinney.inspection._answers import Predictor
 from spinney.inspection._effect_axis import EffectAxis
+from spinney.inspection._predictor import Predictor
 from spinney.inspection.table_view import TableView
 
 __all__ = ["effects_of_two"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.inspection._answers import Predictor
+from spinney.inspection._predictor import Predictor
 from spinney.inspection.dependence import sample_rows
 from spinney.inspection.table_view import TableView
 

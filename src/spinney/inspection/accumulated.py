@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.inspection._accumulated_pairs import effects_of_two
-from spinney.inspection._answers import Predictor
 from spinney.inspection._effect_axis import EffectAxis, make_axis
+from spinney.inspection._predictor import Predictor
 from spinney.inspection.dependence import EffectGrid, find_columns, sample_rows
 from spinney.inspection.table_view import TableView
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from spinney.inspection._answers import Predictor
+from spinney.inspection._predictor import Predictor
 from spinney.inspection.table_view import TableView
 
 __all__ = [

@@ -132,10 +132,10 @@ def _compact_fractions(arrays: Arrays, width: int, bits: int | None) -> NDArray[
             change[tree] = np.abs(values[index.reshape(-1)] - fractions).max(initial=0.0)
             new_values.append(values.reshape(-1))
             new_counts.append(np.empty(0, dtype=np.float32))
-    for name, pieces in (("values", new_values), ("mixed_counts", new_counts)):
+    for name, blocks in (("values", new_values), ("mixed_counts", new_counts)):
         column = list(ARRAYS).index(name)
-        sizes[:, column] = [len(piece) for piece in pieces]
-        arrays[name] = np.concatenate([np.empty(0, dtype=arrays[name].dtype), *pieces])
+        sizes[:, column] = [len(block) for block in blocks]
+        arrays[name] = np.concatenate([np.empty(0, dtype=arrays[name].dtype), *blocks])
     arrays["sizes"] = sizes.astype(np.uint64).reshape(-1)
     return change
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spinney import _core
 
-__all__ = ["ARRAYS", "Arrays", "lengths_of", "on_grid", "pack", "unpack"]
+__all__ = ["ARRAYS", "SPLITS", "Arrays", "lengths_of", "on_grid", "pack", "unpack"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -35,6 +35,7 @@ ARRAYS: dict[str, type[Any]] = {
     "members": np.uint32,
     "member_start": np.uint32,
 }
+SPLITS = "questions"  # language: allow (a name in model files: feature and kinds of children)
 _NARROW = (np.uint8, np.uint16, np.uint32, np.float32)
 _FLAGS = np.uint32(3 << 30)  # bits in a node's feature: missing goes left, and categorical
 
@@ -71,7 +72,7 @@ def pack(arrays: Arrays, grid: NDArray[np.float64]) -> Arrays:
         feature = nodes[:, 1]
         if not len(feature) or int((feature & ~_FLAGS).max()) < 1 << 28:
             out["nodes"] = np.ascontiguousarray(nodes[:, 0])
-            out["questions"] = _narrowest(feature << 4 | feature >> 30 << 2 | leaf_bits)
+            out[SPLITS] = _narrowest(feature << 4 | feature >> 30 << 2 | leaf_bits)
     return out
 
 
@@ -92,8 +93,8 @@ def unpack(packed: Arrays, grid: NDArray[np.float64]) -> Arrays:
         out[name] = packed[name].astype(kind)
     if "values_on_grid" in packed:
         out["values"] = on_grid(grid, sizes, out["values"])
-    if "questions" in packed:
-        features = packed["questions"].astype(np.uint32)
+    if SPLITS in packed:
+        features = packed[SPLITS].astype(np.uint32)
         nodes = np.empty((len(features), 4), dtype=np.uint32)
         nodes[:, 0] = out["nodes"]
         nodes[:, 1] = features >> 4 | (features >> 2 & 3) << 30

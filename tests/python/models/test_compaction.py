@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 import spinney
 from spinney import ensemble, linear_model, neighbors, tree
-from spinney.models.packing import ARRAYS, pack, unpack
+from spinney.models.packing import ARRAYS, SPLITS, pack, unpack
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 5))
@@ -202,7 +202,7 @@ def test_leaf_change_is_bounded_for_any_targets(targets: Any, bits: Any) -> None
 def test_packing_is_lossless(name: str) -> None:
     arrays = MODELS[name].fitted_model().store.core.state()
     packed = pack(arrays, NO_GRID)
-    assert "questions" in packed
+    assert SPLITS in packed
     unpacked = unpack(packed, NO_GRID)
     assert unpacked.keys() == arrays.keys()
     for key, array in arrays.items():
@@ -215,7 +215,7 @@ def test_damaged_packed_forests_raise_or_load(data: st.DataObject) -> None:
     """A packed forest with any change raises, or all its trees can be read."""
     store = MODELS["forest"].compact(8).fitted_model().store
     state = store.__getstate__()
-    name = data.draw(st.sampled_from([*ARRAYS, "sizes", "questions"]))
+    name = data.draw(st.sampled_from([*ARRAYS, "sizes", SPLITS]))
     array = state["packed"][name].copy()
     if not len(array):
         array = np.zeros(3, dtype=array.dtype)
