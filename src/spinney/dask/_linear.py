@@ -221,7 +221,7 @@ class LogisticRegression(  # type: ignore[misc]
                 sample_weight=class_totals,
             )
             weights = np.where(np.isfinite(weights), weights, 0.0)
-        rows = design.rows.map(encode_classes, self.classes_, weights).persist()
+        rows = design.rows.map(encode_partition_classes, self.classes_, weights).persist()
         design = read_design(self, rows, numeric=False)
         self._fit_design(design, np.empty(0, np.int32), penalty, share, design.dtype)
         return self
@@ -264,7 +264,7 @@ def merge_classes(counts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
     return classes, totals
 
 
-def encode_classes(part: Part, classes: Any, class_weights: Any) -> Part:
+def encode_partition_classes(part: Part, classes: Any, class_weights: Any) -> Part:
     """Replace labels by codes, and multiply row weights by class weights."""
     codes = np.searchsorted(classes, part.y).astype(np.int32)
     weights = part.weights

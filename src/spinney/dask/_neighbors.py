@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from spinney import neighbors
 from spinney.dask._cluster import import_dask
-from spinney.dask._linear import count_classes, encode_classes, merge_classes
+from spinney.dask._linear import count_classes, encode_partition_classes, merge_classes
 from spinney.dask._model import (
     DaskModel,
     OutputForm,
@@ -403,7 +403,7 @@ class KNeighborsClassifier(  # type: ignore[misc]
             raise ValueError(f"y: expected one axis, got {len(shape) + 1}")
         self.classes_ = merge_classes(rows.compute(count_classes))[0]
         self.outputs_2d_ = False
-        return rows.map(encode_classes, self.classes_, None).persist()
+        return rows.map(encode_partition_classes, self.classes_, None).persist()
 
     def _decode(self, y: Any) -> Any:
         return self.classes_[y]

@@ -17,7 +17,7 @@ from spinney.data.core_table import core_table, core_targets, read_for_core
 from spinney.data.sample_weights import check_weights
 from spinney.data.warm_start import check_same_columns
 from spinney.distributed.workers import LOCAL, Workers
-from spinney.forest.base import read_training_table, tree_progress
+from spinney.forest.base import make_training_table, tree_progress
 from spinney.forest.member_trees import LazyTrees, tree_of_subset
 from spinney.forest.sampling import TreeSamples, draw_seed
 from spinney.forest.upgrade import upgrade_isolation_forest
@@ -206,7 +206,7 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
         if before is None:
             for name in ("_model", "_samples", "_estimators"):
                 self.__dict__.pop(name, None)
-        table, schema = read_training_table(self, X, "no_validation", workers)
+        table, schema = make_training_table(self, X, "no_validation", workers)
         if before is not None:
             check_same_columns(before.schema, schema)
         weights = self._check_weights(sample_weight, table.n_rows)

@@ -40,7 +40,7 @@ from spinney.runtime.rollback import all_or_nothing
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree.base import BaseTree, encode_classes, encode_numbers
 
-__all__ = ["BaseForest", "read_training_table", "tree_progress"]
+__all__ = ["BaseForest", "make_training_table", "tree_progress"]
 
 _TRIM_CELLS = 1_000_000  # above this size of X, memory is returned to the system after the fit
 
@@ -249,7 +249,7 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
         self, X: Any, y: Any, sample_weight: Any, before: AveragedTrees | None, workers: Workers
     ) -> ForestData:
         """Read columns, targets and weights; compare them with a continued model."""
-        table, schema = read_training_table(self, X, y, workers)
+        table, schema = make_training_table(self, X, y, workers)
         n_rows = table.n_rows
         if n_rows >= 2**31:
             raise ValueError(f"X: expected fewer than 2**31 rows, got {n_rows}")
@@ -665,7 +665,7 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
         return tags
 
 
-def read_training_table(estimator: Any, X: Any, y: Any, workers: Workers) -> tuple[Table, Schema]:
+def make_training_table(estimator: Any, X: Any, y: Any, workers: Workers) -> tuple[Table, Schema]:
     """Read the training rows by their own schema, or by that of the rows of all workers."""
     if workers.schema is None:
         return fit_table(estimator, X, y, categorical_features=estimator.categorical_features)
