@@ -55,6 +55,73 @@ def test_private_imports_are_found() -> None:
     assert list(private_imports("spinney.tree._prune", ast.parse(text))) == []
 
 
+def own_private_names(tree: ast.Module) -> set[str]:
+    """Return private methods, fields and attributes of self in a module."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.AnnAssign):
+            names.add(ast.unparse(node.target))
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self":
+            names.add(node.attr)
+    return {name for name in names if name.startswith("_") and not name.startswith("__")}
+
+
+def private_accesses(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the line and name of private attributes of objects other than self and cls."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Attribute):
+            continue
+        if not node.attr.startswith("_") or node.attr.startswith("__"):
+            continue
+        is_own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+        is_super = ast.unparse(node.value).startswith("super(")
+        if not is_own and not is_super and node.attr != "_core":
+            yield node.lineno, node.attr
+
+
+# Attributes of other libraries, and of objects of unknown class that share their schema.
+FOREIGN_ATTRIBUTES = {
+    "_get_param_names": "scikit-learn",
+    "_validate_params": "scikit-learn",
+    "_meta": "Dask",
+    "_broker": "distributed",
+    "_get_renderer": "matplotlib",
+}
+FOREIGN_MODELS = {"spinney.importing._sklearn", "spinney.importing._sklearn_trees"}
+
+
+@pytest.fixture(scope="module")
+def private_names() -> dict[str, set[str]]:
+    """Private names of objects by package."""
+    names: dict[str, set[str]] = {}
+    for path in FILES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names.setdefault(package_of(module_name(path)), set()).update(own_private_names(tree))
+    # The schema of estimators is set by `set_schema` and read by `schema_of`.
+    names["spinney.data"].add("_schema")
+    return names
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_private_attributes_are_used_in_their_package(
+    path: Path, private_names: dict[str, set[str]]
+) -> None:
+    module = module_name(path)
+    known = private_names[package_of(module)] | set(FOREIGN_ATTRIBUTES)
+    known |= {"_checkpoint_trees", "_checkpoint_rows"}  # set on estimators that are being fitted
+    if module not in FOREIGN_MODELS:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assert [use for use in private_accesses(tree) if use[1] not in known] == []
+
+
+def test_private_attributes_are_found() -> None:
+    tree = ast.parse("def f(self):\n    self._x = model._y\n    return super()._z, tree._size()\n")
+    assert list(private_accesses(tree)) == [(2, "_y"), (3, "_size")]
+    assert own_private_names(tree) == {"_x"}
+
+
 def test_folders_are_small() -> None:
     for folder in {path.parent for path in FILES}:
         files = [path.name for path in folder.glob("*.py")]

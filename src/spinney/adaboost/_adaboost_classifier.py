@@ -36,6 +36,7 @@ from spinney.runtime.rollback import all_or_nothing
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from spinney.tree.base import encode_classes
+from spinney.tree.options import tree_options
 
 __all__ = ["AdaBoostClassifier"]
 
@@ -229,12 +230,7 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
             base.monotonic_cst is not None,
             schema.n_categories,
         )
-        template = type(base)(**base.get_params(deep=False))
-        template.n_features_in_ = self.n_features_in_
-        template.categories_ = list(schema.categories)
-        template.n_outputs_ = 1
-        template.n_classes_ = n_classes
-        options = template._grow_options(n_rows, 1.0)
+        options = tree_options(base, schema, n_rows, n_outputs=1, n_classes=n_classes)
         options.n_threads = n_threads
         random_state = check_random_state(self.random_state)
         seeds = [random_state.randint(np.iinfo(np.int32).max) for _ in range(self.n_estimators)]

@@ -35,6 +35,7 @@ from spinney.runtime.rollback import all_or_nothing
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from spinney.tree.base import encode_numbers
+from spinney.tree.options import tree_options
 
 __all__ = ["AdaBoostRegressor"]
 
@@ -171,12 +172,8 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
         if not weights.sum() > 0:
             raise ValueError("sample_weight leaves no row of positive weight")
         weights /= weights.sum()
-        template = type(base)(**base.get_params(deep=False))
-        template.n_features_in_ = self.n_features_in_
-        template.categories_ = list(schema.categories)
-        template.n_outputs_ = 1
         options = _core.ForestOptions()
-        options.tree = template._grow_options(n_rows, 1.0)
+        options.tree = tree_options(base, schema, n_rows, n_outputs=1)
         options.n_threads = n_threads
         options.n_trees = 1
         inner_values = base.criterion == "absolute_error" or base.monotonic_cst is not None

@@ -513,7 +513,7 @@ class BaseBoosting(BoostedModel):
         """Return held-out rows with the data that depend on their categories."""
         return held
 
-    def _why_none(self) -> str:
+    def _reason_without_rows(self) -> str:
         return " (early_stopping=True holds rows out)"
 
     def _new_store(self, plan: FitPlan) -> ForestStore:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from spinney.calibration._wrapper import Wrapper, fit_on, group_codes
 from spinney.conformal.group_scale import GroupScale, learn_group_scale
-from spinney.conformal.mixins import HeldOut
+from spinney.conformal.mixins import HeldOut, predict_with_scale
 from spinney.conformal.rules import Floats, check_coverage, smallest_and_largest_error
 from spinney.data.table import check_rows, read_categories
 
@@ -287,7 +287,7 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
             by_model = [np.ravel(model.predict(X)) for model in self.estimators_]
             return np.column_stack(by_model).astype(np.float64), None
         if self.method_ == "oob":
-            predicted, scale = self.estimator_._predict_with_scale(X)
+            predicted, scale = predict_with_scale(self.estimator_, X)
             return predicted, scale
         if self.method_ == "quantile":
             return self.estimator_.predict_pair(X), None

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv, train_test
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
-from spinney.conformal.mixins import HeldOut
+from spinney.conformal.mixins import HeldOut, find_held_out_rows
 from spinney.data.table import check_rows, column_of
 from spinney.models.methods import ModelMethods
 
@@ -79,14 +79,7 @@ class Wrapper(ModelMethods, BaseEstimator):
         model = fit_on(self._model(), X, y, weights)
         # Only the model itself counts, not the last step of a pipeline: steps before it may have
         # used the targets of the rows that the last step holds out.
-        find_held_out = getattr(model, "_held_out_rows", None)
-        if find_held_out is None:
-            return model, None
-        try:
-            held: HeldOut = find_held_out()
-        except ValueError:
-            return model, None
-        return model, held
+        return model, find_held_out_rows(model)
 
     def _folds(self, X: Any, y: Any) -> list[tuple[Any, Any]]:
         """Return training and test rows of the folds; each row is a test row once."""

@@ -99,7 +99,7 @@ class ScaledLogisticRegression(ClassifierMixin, _ScaledLinear):  # type: ignore[
 
     def predict_proba(self, X: Any) -> Any:
         """Return class probabilities."""
-        points = self._read(X)
+        points = self.scaled_columns(X)
         return self.estimator_.predict_proba(points)
 
 

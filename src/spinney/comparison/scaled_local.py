@@ -55,7 +55,7 @@ class ScaledLocalClassifier(ClassifierMixin, _ScaledLocal, LearnerSets):  # type
 
     def predict_proba(self, X: Any) -> Any:
         """Return class probabilities."""
-        points = self._read(X)
+        points = self.scaled_columns(X)
         return self.estimator_.predict_proba(points)
 
 

@@ -63,5 +63,5 @@ class ScaledMixtureClassifier(ClassifierMixin, ScaledTable):  # type: ignore[mis
 
     def predict_proba(self, X: Any) -> Any:
         """Return class probabilities."""
-        points = self._read(X)
+        points = self.scaled_columns(X)
         return self.estimator_.predict_proba(points)

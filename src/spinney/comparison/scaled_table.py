@@ -112,16 +112,25 @@ class ScaledTable(LearnerParams, ModelMethods, BaseEstimator):  # type: ignore[m
                 out += [f"{name}=?"] * (len(scale) - len(known))  # a column without a value
         return out
 
-    def _read(self, X: Any) -> NDArray[np.float64]:
+    def scaled_columns(self, X: Any) -> NDArray[np.float64]:
+        """Return rows in the form that the learner expects: scaled numbers and indicators."""
         check_is_fitted(self)
         return self._points(read_table(self, X, self._schema))
 
+    def column_widths(self) -> list[int]:
+        """Return the number of scaled columns of each column."""
+        return [1 if isinstance(scale, tuple) else len(scale) for scale in self._scales]
+
+    def is_numeric(self) -> list[bool]:
+        """Return for each column whether it is numeric, not categorical."""
+        return [isinstance(scale, tuple) for scale in self._scales]
+
     def _points_of(self, X: Any) -> NDArray[np.float64]:
-        return self._read(X)
+        return self.scaled_columns(X)
 
     def predict(self, X: Any) -> Any:
         """Predict from the scaled table."""
-        points = self._read(X)
+        points = self.scaled_columns(X)
         return self.estimator_.predict(points)
 
     def __sklearn_tags__(self) -> Any:

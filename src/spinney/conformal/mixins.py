@@ -31,7 +31,9 @@ __all__ = [
     "SetMixin",
     "SetsOnRequest",
     "check_method",
+    "find_held_out_rows",
     "numeric_targets",
+    "predict_with_scale",
     "read_calibration",
     "subsample_rows",
 ]
@@ -202,8 +204,26 @@ def numeric_targets(truth: NDArray[Any]) -> Floats:
 
 def _reason(model: Any) -> str:
     """Return the model's own explanation of why it held out no rows, or ''."""
-    reason: str = model._why_none() if hasattr(model, "_why_none") else ""
-    return reason
+    # Not a default of the mixins: these precede the base classes that define the method.
+    reason = getattr(model, "_reason_without_rows", None)
+    return "" if reason is None else str(reason())
+
+
+def find_held_out_rows(model: Any) -> HeldOut | None:
+    """Return the rows that a fitted model held out by itself, or None."""
+    find = getattr(model, "_held_out_rows", None)
+    if find is None:
+        return None
+    try:
+        held: HeldOut = find()
+    except ValueError:
+        return None
+    return held
+
+
+def predict_with_scale(model: IntervalMixin, X: Any) -> tuple[Floats, Any]:
+    """Return predictions and their expected errors, in the form of `HeldOut`."""
+    return model._predict_with_scale(X)
 
 
 def _own_rows(model: Any) -> HeldOut:

@@ -19,6 +19,7 @@ from spinney.dask._model import (
     SetsMixin,
 )
 from spinney.dask._rows import Part, read_rows
+from spinney.linear_model.penalty import read_penalty
 
 __all__ = ["LinearRegression", "LogisticRegression", "Ridge"]
 
@@ -196,7 +197,7 @@ class LogisticRegression(  # type: ignore[misc]
         self._validate_params()
         self._spread: Any = None
         self.is_separated_ = False
-        penalty, share = self._read_penalty()
+        penalty, share = read_penalty(self)
         if share * penalty > 0 or self.solver == "liblinear" or self.dual:
             raise ValueError(
                 f"l1_ratio={self.l1_ratio}, solver={self.solver!r}, dual={self.dual}: expected "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,7 @@ from spinney.dask._model import (
     to_pandas,
 )
 from spinney.dask._rows import DaskRows, Part, as_collection, is_dask, is_path, read_rows
+from spinney.neighbors.search import training_rows, with_neighbors
 
 __all__ = ["KNeighborsClassifier", "KNeighborsRegressor"]
 
@@ -254,7 +254,6 @@ class _DaskNeighbors(DaskModel[Any]):
         for name in ("classes_", "outputs_2d_", "n_features_in_", "n_samples_fit_"):
             if name in vars(self):
                 setattr(model, name, getattr(self, name))
-        model._fit_method = "brute"
         voter = _Voter(model, kept=(tuple(self._dask_shelves), X))
         return import_dask().delayed(voter, pure=False, traverse=False)
 
@@ -319,7 +318,7 @@ def _index_features(index: _PartitionIndex) -> tuple[Any, ...]:
 
 def _index_content(index: _PartitionIndex) -> tuple[Any, Any]:
     """Return X and y of the partition."""
-    return index.search._fit_X, index.y
+    return training_rows(index.search), index.y
 
 
 def _search_partition(index: _PartitionIndex, block: Part, k: int) -> tuple[Any, Any, Any]:
@@ -346,10 +345,7 @@ def _merge_nearest(nearest: list[tuple[Any, Any, Any]], k: int) -> tuple[Any, An
 def _vote(block: Part, nearest: tuple[Any, Any, Any], voter: _Voter, form: OutputForm) -> Any:
     """Predict with the local estimator from the given neighbours, without a search."""
     distances, _, targets = nearest
-    model = copy(voter.model)
-    model._y = targets.reshape(distances.size, *targets.shape[2:])
-    indices = np.arange(distances.size).reshape(distances.shape)
-    model.kneighbors = lambda X: (distances, indices)
+    model = with_neighbors(voter.model, distances, targets)
     return predict_block(block.X, getattr(model, form.method), form)
 
 

@@ -37,6 +37,8 @@ __all__ = [
     "read_categories",
     "read_table",
     "schema_of",
+    "set_columns",
+    "set_schema",
 ]
 
 Array: TypeAlias = NDArray[Any]
@@ -92,6 +94,20 @@ def schema_of(estimator: Any) -> Any:
     attributes = getattr(estimator, "__dict__", {})
     schema = getattr(attributes.get("_model"), "schema", None)
     return attributes.get("_schema") if schema is None else schema
+
+
+def set_schema(estimator: Any, schema: Schema) -> None:
+    """Set the schema and the public attributes of the columns on an estimator without `fit`."""
+    estimator._schema = schema
+    set_columns(estimator, schema)
+
+
+def set_columns(estimator: Any, schema: Schema) -> None:
+    """Set the public attributes of the columns on an estimator without `fit`."""
+    estimator.n_features_in_ = len(schema.categories)
+    if schema.names is not None:
+        estimator.feature_names_in_ = schema.names
+    estimator.categories_ = list(schema.categories)
 
 
 @dataclass(frozen=True)

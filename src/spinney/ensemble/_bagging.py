@@ -11,7 +11,7 @@ import sklearn.ensemble as sk
 from sklearn.base import _fit_context, is_classifier
 from sklearn.ensemble._bagging import _generate_bagging_indices
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import check_random_state, compute_sample_weight, get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -46,6 +46,7 @@ from spinney.tree import (
     ExtraTreeRegressor,
 )
 from spinney.tree.base import BaseTree, encode_classes, encode_numbers
+from spinney.tree.options import n_features_drawn, tree_options
 
 __all__ = ["BaggingClassifier", "BaggingRegressor"]
 
@@ -198,7 +199,9 @@ class _Bagging(ModelMethods):
         known_classes = vars(self).get("classes_")
         if is_classifier(self):
             codes, labels = encode_classes(self, y)
-            class_weight = base._encode_classes(labels)[1] if base.class_weight else None
+            class_weight = None
+            if base.class_weight is not None:
+                class_weight = compute_sample_weight(base.class_weight, labels)
             n_classes: Any = self.n_classes_
         else:
             codes, class_weight, n_classes = encode_numbers(base, y), None, []
@@ -319,19 +322,14 @@ class _Bagging(ModelMethods):
                 truth, predicted = truth[:, 0], predicted[:, 0]
         return HeldOut("rows out of the bag", truth, predicted, weights=weights, rows=rows)
 
-    def _why_none(self) -> str:
+    def _reason_without_rows(self) -> str:
         return " (out-of-bag rows need Spinney's trees, bootstrap=True and warm_start=False)"
 
     def _tree_options(self: Any, base: Any, schema: Schema, n_rows: int, n_classes: Any) -> Any:
-        template = type(base)(**base.get_params(deep=False))
-        template.n_features_in_ = self.n_features_in_
-        template.categories_ = list(schema.categories)
-        template.n_outputs_ = self.n_outputs_
-        template.n_classes_ = n_classes
-        options = template._grow_options(n_rows, 1.0)
+        options = tree_options(base, schema, n_rows, n_outputs=self.n_outputs_, n_classes=n_classes)
         # The tree's max_features is relative to the columns drawn for it.
-        template.n_features_in_ = self._max_features
-        options.max_features = min(template._n_features_drawn(), self._max_features)
+        drawn = n_features_drawn(base.max_features, self._max_features)
+        options.max_features = min(drawn, self._max_features)
         options.coarse = True
         options.narrow_thresholds = True
         return options

@@ -149,7 +149,7 @@ class _ModelAveraging(ModelMethods, _BaseComposition):
             )
         return self
 
-    def _why_none(self) -> str:
+    def _reason_without_rows(self) -> str:
         return " (available with method='cv')"
 
     def __sklearn_tags__(self) -> Any:

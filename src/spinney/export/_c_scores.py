@@ -187,7 +187,7 @@ def _write_nodes(tree: Tree, name: Any, set_words: list[int], has_sets: bool) ->
         starts = np.zeros(len(inner), dtype=int)
         for i in np.flatnonzero(by_set):
             starts[i] = len(set_words)
-            set_words += _bit_words(tree._categories(int(inner[i]))[0])
+            set_words += _bit_words(tree.category_masks(int(inner[i]))[0])
         columns.append(starts.tolist())
     return [f"{{{', '.join(map(str, cells))}}}" for cells in zip(*columns, strict=True)]
 

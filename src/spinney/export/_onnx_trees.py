@@ -58,7 +58,7 @@ class _Arrays:
             splits = np.minimum(tree.threshold[inner], _LARGEST)
             modes = np.full(len(inner), _AT_MOST)
             for i in np.flatnonzero(tree.category_start[inner] >= 0):
-                splits[i], modes[i] = self._set_split(tree._categories(int(inner[i]))[0])
+                splits[i], modes[i] = self._set_split(tree.category_masks(int(inner[i]))[0])
             number = np.empty(tree.node_count, dtype=np.int64)
             number[leaves] = self.n_leaves + np.arange(len(leaves))
             number[inner] = self.n_inner + np.arange(len(inner))

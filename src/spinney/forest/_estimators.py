@@ -401,7 +401,7 @@ class ExtraTreesClassifier(ForestClassifier):
         for any number.
     random_state : int, RandomState instance or None, default=None
         Decides the samples of rows and the draws of columns and thresholds. Tree t is the same
-        whatever `n_estimators` is.
+        for any `n_estimators`.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     warm_start : bool, default=False
@@ -571,7 +571,7 @@ class ExtraTreesRegressor(ForestRegressor):
         for any number.
     random_state : int, RandomState instance or None, default=None
         Decides the samples of rows and the draws of columns and thresholds. Tree t is the same
-        whatever `n_estimators` is.
+        for any `n_estimators`.
     verbose : int, default=0
         1 shows a progress bar while a long fit runs.
     warm_start : bool, default=False

@@ -39,6 +39,7 @@ from spinney.runtime.progress import progress_hook
 from spinney.runtime.rollback import all_or_nothing
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree.base import BaseTree, encode_classes, encode_numbers
+from spinney.tree.options import tree_options
 
 __all__ = ["BaseForest", "make_training_table", "tree_progress"]
 
@@ -342,7 +343,7 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
         first_tree, n_trees = trees
         n_threads = effective_n_jobs(self.n_jobs)
         options = _core.ForestOptions()
-        options.tree = self._tree_options(self.estimator_, data.n_rows)
+        options.tree = self._tree_options(data.schema, data.n_rows)
         options.first_tree = first_tree
         options.n_trees = n_trees
         options.n_threads = n_threads
@@ -430,19 +431,15 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
         """Create an unfitted tree with the forest's parameters."""
         return self._tree_class(**{name: getattr(self, name) for name in self._tree_params})
 
-    def _tree_options(self, template: Any, n_rows: int) -> Any:
+    def _tree_options(self, schema: Schema, n_rows: int) -> Any:
         """Return the core's options of one tree."""
-        template.n_features_in_ = self.n_features_in_
-        template.categories_ = self.categories_
-        template.n_outputs_ = self.n_outputs_
-        if is_classifier(self):
-            template.n_classes_ = self.n_classes_
-        options = template._grow_options(n_rows, 1.0)
+        n_classes = self.n_classes_ if is_classifier(self) else None
+        options = tree_options(
+            self.estimator_, schema, n_rows, n_outputs=self.n_outputs_, n_classes=n_classes
+        )
         options.seed = self._samples.seed
         options.coarse = True
         options.narrow_thresholds = True
-        for name in ("n_features_in_", "categories_", "n_outputs_", "n_classes_", "max_features_"):
-            template.__dict__.pop(name, None)
         return options
 
     def _encode_targets(self, y: Any, workers: Workers) -> tuple[Any, Any]:

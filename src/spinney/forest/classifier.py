@@ -91,7 +91,7 @@ class ForestClassifier(SetMixin, ClassifierMixin, BaseForest):
             categories = categories_of(table.take(held_out.rows), self._model.schema)
             self._held_out = replace(held_out, categories=categories)
 
-    def _why_none(self) -> str:
+    def _reason_without_rows(self) -> str:
         return " (out-of-bag rows need bootstrap=True, warm_start=False and one output)"
 
     def _set_oob_score_and_attributes(self, X: Any, y: Any) -> None:

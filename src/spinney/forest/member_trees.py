@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from spinney.data.table import Schema
+from spinney.data.table import Schema, set_schema
 from spinney.models.tree import Tree
+from spinney.tree.options import n_features_drawn
 
 __all__ = ["LazyTrees", "tree_of_subset"]
 
@@ -79,9 +80,7 @@ def tree_of_subset(estimator: Any, tree: Tree, features: Any, schema: Schema) ->
         tree = small
     estimator.tree_ = tree
     # Ensembles pass rows without names to their members.
-    estimator._schema = Schema(None, tuple(schema.categories[f] for f in features))
-    estimator.categories_ = list(estimator._schema.categories)
-    estimator.n_features_in_ = len(features)
+    set_schema(estimator, Schema(None, tuple(schema.categories[f] for f in features)))
     estimator.n_outputs_ = tree.n_outputs
-    estimator.max_features_ = estimator._n_features_drawn()
+    estimator.max_features_ = n_features_drawn(estimator.max_features, len(features))
     return estimator

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from spinney.data.table import Schema
+from spinney.data.table import Schema, set_columns, set_schema
 from spinney.forest.sampling import TreeSamples
 from spinney.importing._booster import BoosterSource, make_booster
 from spinney.importing._rounding import last_at_most
@@ -59,20 +59,16 @@ def _double_thresholds(tree: Any) -> Any:
     return np.where(np.isinf(tree.threshold), tree.threshold, last_at_most(tree.threshold))
 
 
-def _set_columns(model: Any, source: Any) -> Schema:
-    """Set the attributes of the columns, and return their schema."""
-    model.n_features_in_ = source.n_features_in_
+def _numeric_schema(source: Any) -> Schema:
+    """Return the schema of a model of scikit-learn, which has numeric columns only."""
     names = getattr(source, "feature_names_in_", None)
-    if names is not None:
-        model.feature_names_in_ = names
-    model.categories_ = [None] * source.n_features_in_
     return Schema(names, (None,) * source.n_features_in_)
 
 
 def read_tree(source: Any, target: type) -> Any:
     """Convert a fitted tree to a Spinney tree."""
     model: Any = target(**shared_params(source, target))
-    model._schema = _set_columns(model, source)
+    set_schema(model, _numeric_schema(source))
     model.n_outputs_ = source.n_outputs_
     model.max_features_ = source.max_features_
     n_classes: Any = np.ones(source.n_outputs_, dtype=np.intp)
@@ -92,7 +88,8 @@ def read_forest(source: Any, target: type) -> Any:
     """Convert a fitted forest to a Spinney forest."""
     params = shared_params(source, target)
     model: Any = target(**{**params, "warm_start": False, "oob_score": False})
-    schema = _set_columns(model, source)
+    schema = _numeric_schema(source)
+    set_columns(model, schema)
     model.n_outputs_ = source.n_outputs_
     n_classes: Any = []
     if hasattr(source, "classes_"):

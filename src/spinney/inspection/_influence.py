@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from spinney.inspection.table_view import as_numbers, as_vector
 from spinney.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
+from spinney.linear_model.penalty import read_penalty
 
 __all__ = ["Influence", "influence"]
 
@@ -209,7 +210,7 @@ def _logistic_influence(model: Any, rows: Floats, y: NDArray[Any], weights: Floa
     unknown = ~np.isin(y, model.classes_)
     if unknown.any():
         raise ValueError(f"y: expected classes of the model, got {y[unknown].tolist()[0]!r}")
-    penalty, share = model._read_penalty()
+    penalty, share = read_penalty(model)
     if share * penalty > 0:
         raise ValueError("model: expected an L2 penalty or none, got an L1 penalty")
     if getattr(model, "class_weight", None) is not None:

@@ -241,7 +241,7 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
             "approximate leave-one-out residuals", y[rows], predictions, weights=kept_weights
         )
 
-    def _why_none(self) -> str:
+    def _reason_without_rows(self) -> str:
         return " (held-out errors need at least four rows per coefficient)"
 
     def _line(self, X: Any) -> Floats:

@@ -30,6 +30,7 @@ from spinney.linear_model._quasi_separation import is_separable
 from spinney.linear_model._row_products import RowwiseDecision
 from spinney.linear_model._summary import Summary, summarise
 from spinney.linear_model.design import Design, Floats
+from spinney.linear_model.penalty import read_penalty
 from spinney.models.methods import ModelMethods
 from spinney.models.outcomes import Softmax, TwoClasses
 from spinney.runtime.threads import effective_n_jobs
@@ -139,7 +140,7 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _SklearnL
         if self.solver == "liblinear" or getattr(self, "_skl_callbacks", None):
             self.solver_ = self.solver
             return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
-        penalty, share = self._read_penalty()
+        penalty, share = read_penalty(self)
         if self.dual:
             raise ValueError(f"Solver {self.solver} supports only dual=False, got dual={self.dual}")
         X, y = validate_data(
@@ -196,53 +197,6 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _SklearnL
 
     def _outcome(self, n_scores: int) -> TwoClasses | Softmax:
         return (TwoClasses if n_scores == 1 else Softmax)(self.classes_)
-
-    def _read_penalty(self) -> tuple[float, float]:
-        """Return the strength of the penalty, and the share of the l1 penalty."""
-        ratio = self.l1_ratio
-        if self.penalty != "deprecated":
-            warnings.warn(
-                "'penalty' was deprecated in version 1.8 of scikit-learn: use l1_ratio=0 instead "
-                "of penalty='l2', l1_ratio=1 instead of penalty='l1', l1_ratio between 0 and 1 "
-                "instead of penalty='elasticnet', and C=np.inf instead of penalty=None.",
-                FutureWarning,
-                stacklevel=3,
-            )
-            if self.penalty is None:
-                if self.C != 1.0:
-                    warnings.warn(
-                        "Setting penalty=None will ignore the C and l1_ratio parameters",
-                        stacklevel=3,
-                    )
-                return 0.0, 0.0
-            if self.penalty == "elasticnet" and ratio is None:
-                raise ValueError("l1_ratio must be specified when penalty is elasticnet.")
-            if self.penalty != "elasticnet" and ratio is not None and 0 < ratio < 1:
-                warnings.warn(
-                    "l1_ratio parameter is only used when penalty is 'elasticnet'. Got "
-                    f"(penalty={self.penalty})",
-                    stacklevel=3,
-                )
-            if ratio is not None and {"l1": 1, "l2": 0}.get(self.penalty, ratio) != ratio:
-                warnings.warn(
-                    f"Inconsistent values: penalty={self.penalty} with l1_ratio={ratio}. penalty "
-                    "is deprecated. Please use l1_ratio only.",
-                    stacklevel=3,
-                )
-            ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, ratio)
-        elif ratio is None:
-            warnings.warn(
-                "'l1_ratio=None' was deprecated in version 1.8 of scikit-learn: use 0 instead.",
-                FutureWarning,
-                stacklevel=3,
-            )
-            ratio = 0.0
-        if ratio and self.solver in ("newton-cg", "newton-cholesky", "sag"):
-            kind = "l1" if ratio == 1 else "elasticnet"
-            raise ValueError(
-                f"Solver {self.solver} supports only 'l2' or None penalties, got {kind} penalty."
-            )
-        return 1.0 / self.C, float(ratio)
 
     def _read_weights(self, X: Any, y: Any, labels: Any, sample_weight: Any) -> Floats | None:
         """Return the products of row and class weights, or None if there are none."""

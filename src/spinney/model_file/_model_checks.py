@@ -224,19 +224,21 @@ def _check_comparisons(tree: Any) -> None:
 def _check_quadrants(tree: Any) -> None:
     """Refuse a quad tree with invalid children."""
     n = tree.n_nodes
-    for name in ("low", "high", "center", "value", "impurity", "_inner"):
+    for name in ("low", "high", "center", "value", "impurity", "internal_index"):
         if len(getattr(tree, name)) != n:
             raise ValueError("a quad tree whose arrays differ in length")
-    inner = np.flatnonzero(tree._inner >= 0)
-    if tree._slots.ndim != 2 or not np.array_equal(tree._inner[inner], np.arange(len(inner))):
+    slots = tree.child_slots
+    inner = np.flatnonzero(tree.internal_index >= 0)
+    numbers = tree.internal_index[inner]
+    if slots.ndim != 2 or not np.array_equal(numbers, np.arange(len(inner))):
         raise ValueError("a quad tree whose inner nodes lack children")
-    if tree._slots.shape[1] != 2 ** tree.center.shape[1]:
+    if slots.shape[1] != 2 ** tree.center.shape[1]:
         raise ValueError("a quad tree whose number of quadrants is not 2 ** n_columns")
-    if len(tree._slots) != len(inner):
+    if len(slots) != len(inner):
         raise ValueError("a quad tree with children that have no parent")
-    exists = tree._slots >= 0
-    parents = np.repeat(inner, tree._slots.shape[1]).reshape(tree._slots.shape)
-    _check_children(parents[exists], tree._slots[exists], n)
+    exists = slots >= 0
+    parents = np.repeat(inner, slots.shape[1]).reshape(slots.shape)
+    _check_children(parents[exists], slots[exists], n)
 
 
 def _check_children(parents: Any, children: Any, n: int) -> None:

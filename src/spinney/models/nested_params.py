@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from spinney.conformal.group_scale import GroupScale, learn_group_scale
-from spinney.conformal.mixins import HeldOut
+from spinney.conformal.mixins import HeldOut, find_held_out_rows, predict_with_scale
 from spinney.conformal.rules import check_coverage
 from spinney.data.table import Schema, Table, read_table
 
@@ -79,7 +79,9 @@ class LearnerIntervals:
         learner = self.estimator_  # type: ignore[attr-defined]
         if not schema.has_categories or vars(learner).get("_errors") is None:
             return
-        held = learner._held_out_rows()
+        held = find_held_out_rows(learner)
+        if held is None:
+            return
         errors = np.abs(held.truth - held.predicted).reshape(len(held), -1)
         if held.rows is None or errors.shape[1] != 1:
             return
@@ -112,7 +114,7 @@ class LearnerIntervals:
         if groups is None or held is None or method != "auto":
             return learner.predict_interval(points, coverage, method)
         coverage = check_coverage(coverage)
-        predicted, scale = learner._predict_with_scale(points)
+        predicted, scale = predict_with_scale(learner, points)
         factors = groups.of(read_table(self, X, self._schema))  # type: ignore[attr-defined]
         ends = held.interval(predicted[:, None], (scale * factors)[:, None], coverage)
         return ends.reshape(len(predicted), 2)

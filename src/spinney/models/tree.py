@@ -161,7 +161,7 @@ class Tree:
             self._labels = np.ascontiguousarray(self.value.argmax(axis=2).T)
         return self._labels
 
-    def _categories(self, node: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def category_masks(self, node: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return masks of the categories that go left and of those in the training rows."""
         start = int(self.category_start[node])
         if start < 0:
@@ -175,12 +175,12 @@ class Tree:
 
     def left_categories(self, node: int) -> NDArray[np.int64]:
         """Return the codes of the categories in the node's training rows that go left."""
-        left, seen = self._categories(node)
+        left, seen = self.category_masks(node)
         return np.flatnonzero(left & seen)
 
     def right_categories(self, node: int) -> NDArray[np.int64]:
         """Return the codes of the categories in the node's training rows that go right."""
-        left, seen = self._categories(node)
+        left, seen = self.category_masks(node)
         return np.flatnonzero(~left & seen)
 
     def _table(self, X: Any) -> Any:

@@ -16,13 +16,13 @@ from spinney.data.table import read_table
 from spinney.models.neighbor_rows import NeighborModel
 from spinney.models.outcomes import SeveralShares, Shares
 from spinney.neighbors._gower import GowerIndex
-from spinney.neighbors._search import (
+from spinney.neighbors._weights import weigh, weigh_ragged
+from spinney.neighbors.search import (
     KNeighborPredictor,
     RadiusNeighborSearch,
     extend_constraints,
     flatten,
 )
-from spinney.neighbors._weights import weigh, weigh_ragged
 
 __all__ = ["KNeighborsClassifier", "RadiusNeighborsClassifier"]
 
@@ -343,7 +343,7 @@ class RadiusNeighborsClassifier(  # type: ignore[misc]
                 self._held_out = HeldOut("rows, each by the others", codes, predicted[rows])
         return super()._held_out_rows()
 
-    def _why_none(self) -> str:
+    def _reason_without_rows(self) -> str:
         return " (no training row has a neighbour within the radius)"
 
     def _shares(self, X: Any) -> tuple[list[NDArray[Any]], NDArray[np.bool_]]:

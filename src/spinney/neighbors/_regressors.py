@@ -15,13 +15,13 @@ from spinney.data.table import read_table
 from spinney.models.neighbor_rows import NeighborModel
 from spinney.models.outcomes import Numbers
 from spinney.neighbors._gower import GowerIndex
-from spinney.neighbors._search import (
+from spinney.neighbors._weights import weigh, weigh_ragged
+from spinney.neighbors.search import (
     KNeighborPredictor,
     RadiusNeighborSearch,
     extend_constraints,
     flatten,
 )
-from spinney.neighbors._weights import weigh, weigh_ragged
 
 __all__ = ["KNeighborsRegressor", "RadiusNeighborsRegressor"]
 
@@ -311,7 +311,7 @@ class RadiusNeighborsRegressor(  # type: ignore[misc]
                 self._held_out = HeldOut("rows, each by the others", truth[rows], predicted[rows])
         return super()._held_out_rows()
 
-    def _why_none(self) -> str:
+    def _reason_without_rows(self) -> str:
         return " (no training row has a neighbour within the radius)"
 
     def _clip(self, ends: NDArray[np.float64]) -> NDArray[np.float64]:

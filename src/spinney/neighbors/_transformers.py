@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn import neighbors
 
-from spinney.neighbors._search import KNeighborSearch, RadiusNeighborSearch, extend_constraints
+from spinney.neighbors.search import KNeighborSearch, RadiusNeighborSearch, extend_constraints
 
 __all__ = ["KNeighborsTransformer", "RadiusNeighborsTransformer"]
 

@@ -160,21 +160,21 @@ def _tree_sum(model: Any) -> TreeSum | None:
 
 def _explain_scaled_linear(model: Any, X: Any, background: Any) -> ShapResult:
     # A column of categories has several coefficients: its contribution is their sum.
-    widths = [1 if isinstance(scale, tuple) else len(scale) for scale in model._scales]
+    widths, numeric = model.column_widths(), model.is_numeric()
     if background is None:
         # Scaled columns have mean zero. The model does not store the shares of categories, so that
         # each category gets the same weight.
         means = [
-            np.zeros(1) if isinstance(scale, tuple) else np.full(width, 1 / width)
-            for scale, width in zip(model._scales, widths, strict=True)
+            np.zeros(1) if is_numeric else np.full(width, 1 / width)
+            for is_numeric, width in zip(numeric, widths, strict=True)
         ]
         reference = np.concatenate(means)[np.newaxis]
         method = "linear, against the means of the training rows"
-        if not all(isinstance(scale, tuple) for scale in model._scales):
+        if not all(numeric):
             method += ", categories counting once each"
     else:
-        reference, method = model._read(background), ""
-    parts = explain_linear(model.estimator_, model._read(X), reference, interactions=False)
+        reference, method = model.scaled_columns(background), ""
+    parts = explain_linear(model.estimator_, model.scaled_columns(X), reference, interactions=False)
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
     values = np.add.reduceat(parts.values, starts, axis=1)
     return ShapResult(values, parts.base, parts.output, parts.output_names, method or parts.method)

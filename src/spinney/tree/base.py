@@ -32,6 +32,7 @@ from spinney.runtime.progress import progress_hook
 from spinney.runtime.threads import effective_n_jobs
 from spinney.tree import _prune
 from spinney.tree.export._svg import export_svg
+from spinney.tree.options import n_features_drawn
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _UNLIMITED = int(np.iinfo(np.int64).max)
@@ -216,7 +217,8 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
         )
         options.min_samples_split, options.min_samples_leaf = self._row_limits(n_rows)
         options.min_weight_leaf = self.min_weight_fraction_leaf * total_weight
-        options.max_features = min(self._n_features_drawn(), self.n_features_in_)
+        self.max_features_ = n_features_drawn(self.max_features, self.n_features_in_)
+        options.max_features = min(self.max_features_, self.n_features_in_)
         if self.max_leaf_nodes is not None:
             options.max_leaf_nodes = min(int(self.max_leaf_nodes), 2 * n_rows)
         options.min_impurity_decrease = float(self.min_impurity_decrease)
@@ -225,11 +227,8 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
 
     def _encode_targets(self, y: Any, check_input: bool) -> tuple[Any, Any]:
         """Return targets, (n_rows, n_outputs), and the row weights from `class_weight`."""
-        if is_classifier(self):
-            return self._encode_classes(y)
-        return encode_numbers(self, y, check=check_input), None
-
-    def _encode_classes(self, y: Any) -> tuple[Any, Any]:
+        if not is_classifier(self):
+            return encode_numbers(self, y, check=check_input), None
         codes, labels = encode_classes(self, y)
         weights = None
         if self.class_weight is not None:
@@ -245,18 +244,6 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
         # A limit above n_rows forbids every split, as n_rows + 1 does.
         leaf, split = min(leaf, n_rows + 1), min(split, n_rows + 1)
         return max(split, 2 * leaf), leaf
-
-    def _n_features_drawn(self) -> int:
-        n_features = self.n_features_in_
-        drawn = self.max_features
-        if drawn is None:
-            drawn = n_features
-        elif isinstance(drawn, str):
-            drawn = max(1, int(np.sqrt(n_features) if drawn == "sqrt" else np.log2(n_features)))
-        elif not isinstance(drawn, Integral):
-            drawn = max(1, int(drawn * n_features))
-        self.max_features_ = int(drawn)
-        return self.max_features_
 
     def _seed(self) -> int:
         """Return the seed of all draws: 0 if `random_state` is None and only breaks ties."""

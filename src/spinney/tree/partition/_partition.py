@@ -148,7 +148,7 @@ class BasePartition(BaseCells):
             empty = (self._everywhere * self._total - w * own) / others
         return np.where(alone[:, np.newaxis], empty, predicted)
 
-    def _why_none(self) -> str:
+    def _reason_without_rows(self) -> str:
         return " (not available with empty='nearest')"
 
     def _readable_tree(self, feature_names: Any = None, class_names: Any = None) -> Any:

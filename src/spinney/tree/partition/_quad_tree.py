@@ -62,6 +62,16 @@ class QuadTree:
     _slots: Array
 
     @property
+    def internal_index(self) -> Array:
+        """Index of each node among the internal nodes, -1 for leaves."""
+        return self._inner
+
+    @property
+    def child_slots(self) -> Array:
+        """Children of the internal nodes by quadrant, -1 where a quadrant is empty."""
+        return self._slots
+
+    @property
     def n_nodes(self) -> int:
         """Number of nodes."""
         return len(self.depth)

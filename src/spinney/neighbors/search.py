@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from numbers import Integral
 from typing import Any
 
@@ -39,6 +40,8 @@ __all__ = [
     "RadiusNeighborSearch",
     "extend_constraints",
     "flatten",
+    "training_rows",
+    "with_neighbors",
 ]
 
 
@@ -449,3 +452,28 @@ def flatten(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     counts = np.fromiter(map(len, rows), dtype=np.intp, count=len(rows))
     flat = np.concatenate([np.empty(0, dtype=np.intp), *rows])
     return flat, np.repeat(np.arange(len(rows)), counts)
+
+
+def training_rows(search: Any) -> Any:
+    """Return the rows that a fitted `NearestNeighbors` or neighbour model searches."""
+    return search._fit_X
+
+
+def with_neighbors(model: Any, distances: NDArray[Any], targets: NDArray[Any]) -> Any:
+    """Return a copy of an estimator that predicts from given neighbours, without a search.
+
+    Parameters
+    ----------
+    model : KNeighborsClassifier or KNeighborsRegressor
+        The estimator, with the public attributes of a fit.
+    distances : ndarray of shape (n_queries, n_neighbors)
+        Distances of the neighbours of each query.
+    targets : ndarray of shape (n_queries, n_neighbors, ...)
+        Targets of the neighbours; class codes for a classifier.
+    """
+    model = copy(model)
+    rows = np.arange(distances.size).reshape(distances.shape)
+    model._fit_method = "brute"
+    model._y = targets.reshape(distances.size, *targets.shape[2:])
+    model.kneighbors = lambda X: (distances, rows)
+    return model
