@@ -43,8 +43,12 @@ inline void report(const char* file, int line, const std::string& what) {
   static const testing::Register register_##name(#name, test_##name); \
   static void test_##name()
 
-#define CHECK(condition) \
-  if (!(condition)) testing::report(__FILE__, __LINE__, "CHECK(" #condition ") failed")
+#define CHECK(...)                                                           \
+  do {                                                                       \
+    if (!(__VA_ARGS__)) {                                                    \
+      testing::report(__FILE__, __LINE__, "CHECK(" #__VA_ARGS__ ") failed"); \
+    }                                                                        \
+  } while (false)
 
 #define CHECK_NEAR(a, b, tolerance)                     \
   do {                                                  \
