@@ -1,5 +1,5 @@
-// Errors that cross the binding. Input is validated once, by the estimator; the core refuses only
-// what would make it read where it must not.
+// Errors that cross the binding. Estimators validate their input; the core checks only what could
+// make it read or write out of bounds.
 #pragma once
 
 #include <stdexcept>
@@ -12,8 +12,8 @@ struct InputError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// The user asked to stop (Ctrl-C, or a callback raised). The binding already holds the Python
-// exception; this only unwinds the core.
+// The user stopped the computation (Ctrl-C, or a callback raised an exception). The binding holds
+// the Python exception; this one only unwinds the core.
 struct Interrupted : std::runtime_error {
   Interrupted() : std::runtime_error("interrupted") {}
 };

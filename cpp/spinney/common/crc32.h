@@ -1,5 +1,5 @@
-// The checksum of zlib and PNG (CRC-32), over as many threads as there are: files are as large as
-// forests, and checking them must not take longer than reading them.
+// The checksum of zlib and PNG (CRC-32), computed by several threads: model files are large, and
+// checking one must not take longer than reading it.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,8 @@
 
 namespace spinney::common {
 
-// The checksum of what `sum` is the checksum of (0: nothing) and then `bytes`.
+// Extends a checksum: returns that of earlier bytes, whose checksum is `sum` (0 for none), followed
+// by `bytes`.
 std::uint32_t crc32(std::uint32_t sum, std::span<const std::uint8_t> bytes, int n_threads);
 
 }  // namespace spinney::common

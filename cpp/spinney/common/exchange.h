@@ -1,5 +1,5 @@
-// Sums over several workers that each have some of the rows. All workers run the same loop and call
-// the same exchanges in the same order; each then goes on with the same numbers.
+// All-reduces over workers that each have some of the rows. All workers run the same loop and call
+// the same functions in the same order, so all of them continue with the same numbers.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@ class Exchange {
  public:
   virtual ~Exchange() = default;
 
-  // Each number becomes its sum over the workers: integers, so that no order of workers matters.
+  // Replaces each number by its sum over the workers. Integers: the order of workers has no effect.
   virtual void add(std::int64_t* values, std::size_t n) = 0;
-  // … its maximum over the workers; none is NaN.
+  // Replaces each number by its maximum over the workers; none is NaN.
   virtual void max(double* values, std::size_t n) = 0;
 };
 
-// Null: one worker has all rows.
+// A null exchange means that one worker has all rows.
 inline void add_up(Exchange* exchange, std::int64_t* values, std::size_t n) {
   if (exchange != nullptr) exchange->add(values, n);
 }

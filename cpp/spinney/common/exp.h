@@ -1,5 +1,5 @@
-// The exponential, our own, for the same reason as the logarithm; accurate to about one unit in the
-// last place. No branches, so that loops over it become vectors.
+// The exponential function, without the C library for the reason given in log.h. Its error is at
+// most about 1 ulp. It has no branches, so the compiler vectorises loops over it.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace spinney::common {
 
-// Arguments beyond ±708 give what ±708 gives: finite and not zero, as losses like it.
+// Arguments are limited to ±708: the losses need finite results above zero.
 SPINNEY_INLINE double exp(double x) {
   x = x < -708.0 ? -708.0 : x;
   x = x > 708.0 ? 708.0 : x;
   constexpr double log2_e = 1.44269504088896338700;
   constexpr double ln2_high = 6.93147180369123816490e-01;
   constexpr double ln2_low = 1.90821492927058770002e-10;
-  // Adding and taking away this number rounds to an integer, which its last bits then hold.
+  // Adding and subtracting this number rounds to an integer, whose bits are then the lowest ones.
   constexpr double shifter = 0x1.8p52;
   const double shifted = x * log2_e + shifter;
   const double n = shifted - shifter;

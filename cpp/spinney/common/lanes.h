@@ -1,5 +1,5 @@
-// Eight numbers at once. Sums over rows run in eight lanes whatever the instruction set, and are
-// added up in one order in the end, so that all give the same bits.
+// Vectors of eight doubles. Sums over rows use eight lanes with every instruction set, and the
+// lanes are added in one order, so that all sets give the same bits. New code uses simd.h.
 #pragma once
 
 #include <cstddef>

@@ -59,7 +59,7 @@ using Lane = std::remove_cvref_t<decltype(std::declval<V&>()[0])>;
 template <class V>
 inline constexpr std::size_t lane_count = sizeof(V) / sizeof(Lane<V>);
 
-// What a comparison returns: signed integers as wide as the lanes, -1 for true and 0 for false.
+// The type of a comparison: signed integers as wide as the lanes, -1 for true and 0 for false.
 template <class V>
 using Mask = decltype(std::declval<V>() < std::declval<V>());
 
@@ -156,7 +156,7 @@ SPINNEY_INLINE V load_first(const Lane<V>* from, std::size_t n) {
   return out;
 }
 
-// The first `n` lanes; the others become 0, whatever they were.
+// The first `n` lanes; the others become 0, also if they were NaN.
 template <class V>
 SPINNEY_INLINE V keep_first(const V& values, std::size_t n) {
   return keep(first_lanes<V>(n), values);

@@ -1,5 +1,5 @@
-// Long work can be watched and stopped. The thread that called the core polls; the others only look
-// at the flag. Hooks are plain functions, so the core knows nothing of Python.
+// Progress reports and interruption of long computations. The thread that called the core runs the
+// hook; the others only read a flag. Hooks are plain functions, so the core does not need Python.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace spinney::common {
 
 class Watch {
  public:
-  // Called on the calling thread with (done, total) units of work; false asks to stop.
+  // Called on the calling thread with the units of work done and in total; false stops the work.
   using Hook = std::function<bool(std::uint64_t, std::uint64_t)>;
 
   Watch() = default;
@@ -25,8 +25,8 @@ class Watch {
     if (hook_) done_.fetch_add(units, std::memory_order_relaxed);
   }
 
-  // To be called often, with the work done since the last call (about a nanosecond each); throws
-  // Interrupted once a stop was asked for. The clock is read only after a millisecond of work.
+  // Throws Interrupted after the hook returned false. Call it often, with the work since the last
+  // call in nanoseconds; it reads the clock only once per millisecond of work.
   void poll(std::uint64_t work) {
     if (stopped_.load(std::memory_order_relaxed)) throw Interrupted();
     if (!hook_ || std::this_thread::get_id() != caller_) return;
@@ -46,7 +46,7 @@ class Watch {
   using Clock = std::chrono::steady_clock;
   Hook hook_;
   std::uint64_t total_ = 0;
-  std::uint64_t since_ = 0;  // touched by the calling thread only
+  std::uint64_t since_ = 0;  // used by the calling thread only
   std::atomic<std::uint64_t> done_{0};
   std::atomic<bool> stopped_{false};
   std::thread::id caller_ = std::this_thread::get_id();
