@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 
 import dask
 import dask.array as da
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from spinney.dask import _boost_task
+from support.waiting import wait_until
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(900, 4))
@@ -55,12 +55,10 @@ def assert_clean(cluster):
         files = [name for name in names if name.startswith("spinney-")]
         return len(_boost_task._fit_states), files, dask_worker.state.executing_count
 
-    for _ in range(100):
-        found = list(cluster.run(leftovers).values())
-        if all(of_worker == (0, [], 0) for of_worker in found):
-            return
-        time.sleep(0.1)
-    raise AssertionError(found)
+    wait_until(
+        lambda: all(found == (0, [], 0) for found in cluster.run(leftovers).values()),
+        "the workers still have state, files or tasks of fits",
+    )
 
 
 class Interrupt(BaseException):

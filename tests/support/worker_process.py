@@ -6,6 +6,7 @@ import os
 
 from spinney.distributed.exchange import ExchangeError, SocketExchange
 from spinney.ensemble import GradientBoostingRegressor
+from support.waiting import LIMIT
 from support.workers import fit_worker, row_ranges_of
 
 
@@ -15,7 +16,7 @@ def fit_in_process(rank, pipe):
         listener = SocketExchange.listen()
         pipe.send(listener.getsockname())
         addresses, X, y, rows = pipe.recv()
-        exchange = SocketExchange(listener, rank, addresses, b"0123456789abcdef", timeout=30.0)
+        exchange = SocketExchange(listener, rank, addresses, b"0123456789abcdef", timeout=LIMIT)
 
         def after_round(n_rounds, store, booster, killed=killed):
             if killed and rank == 1 and n_rounds == 3:

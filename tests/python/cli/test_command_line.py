@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +14,7 @@ import pytest
 
 from support.paths import ROOT
 from support.shell_runner import SHOP, Run, in_shell
+from support.waiting import LIMIT, wait_until
 
 # ----- pipes and signals
 
@@ -85,10 +85,12 @@ def test_model_is_read_from_and_written_to_a_pipe(shop: Path) -> None:
     fit = "spinney fit shop.csv --target bought --model decision_tree --drop id -q"
     ended = in_shell(
         f"mkfifo pipe && (cat pipe > one & {fit} -o pipe; wait) && test -p pipe && "
-        f"{fit} -o >(cat > two) && sleep 0.5 && spinney show - --brief < one && "
+        # The shell does not wait for the reader of `>(...)`.
+        f"{fit} -o >(cat > all && mv all two) && until test -e two; do sleep 0.02; done && "
+        "spinney show - --brief < one && "
         "spinney show <(cat two) --brief && cat one | spinney predict - shop.csv | wc -l",
         shop.parent,
-        timeout=60,
+        timeout=LIMIT,
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("decision_tree: spinney.tree.DecisionTreeClassifier") == 2
@@ -101,20 +103,33 @@ def test_model_is_read_from_and_written_to_a_pipe(shop: Path) -> None:
 
 @pytest.mark.usefixtures("sigint_handler")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
-def test_interruption(shop: Path) -> None:
+def test_interruption(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     pd.concat([SHOP] * 300).to_csv(shop, index=False)
+    # The command, with a callback that reports the first rounds of the fit.
+    started = tmp_path_factory.mktemp("signals") / "started"
+    program = f"""
+import runpy
+from pathlib import Path
+from spinney.ensemble import GradientBoostingClassifier
+fit = GradientBoostingClassifier.fit
+def fit_with_callback(model, *arguments, **options):
+    model.callbacks = lambda done, total: Path({str(started)!r}).touch()
+    return fit(model, *arguments, **options)
+GradientBoostingClassifier.fit = fit_with_callback
+runpy.run_module("spinney", run_name="__main__")
+"""
     arguments = ["fit", "shop.csv", "--target", "bought", "--model", "gradient_boosting"]
     arguments += ["--set", "n_estimators=1000000", "--set", "early_stopping=false", "-o", "m"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "spinney", *arguments],
+        [sys.executable, "-c", program, *arguments],
         cwd=shop.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(3)
+    wait_until(lambda: started.exists() or process.poll() is not None, "the fit has not started")
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=LIMIT)
     # Python may exit by the signal itself, which is 130 in a shell.
     assert process.returncode in (130, -signal.SIGINT)
     assert (out, err) == ("", "spinney: interrupted\n")

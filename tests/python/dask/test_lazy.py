@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 import spinney.dask as sd  # noqa: E402
+from support.waiting import wait_until  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -164,6 +164,9 @@ def test_collections_derived_from_predictions_keep_the_indexes(kind):
 
 
 def test_workers_release_the_indexes_with_the_last_prediction(cluster):
+    def held_keys():
+        return {str(key) for keys_of in cluster.has_what().values() for key in keys_of}
+
     rows = rows_of("array")
     model = sd.KNeighborsRegressor(3).fit(rows, Y)
     keys = {str(index.key) for index in model._dask_shelves}
@@ -171,15 +174,10 @@ def test_workers_release_the_indexes_with_the_last_prediction(cluster):
     del model
     gc.collect()
     lazy.compute()
-    assert keys <= {str(key) for held in cluster.has_what().values() for key in held}
+    assert keys <= held_keys()
     del lazy
     gc.collect()
-    for _ in range(100):
-        held = {str(key) for keys_of in cluster.has_what().values() for key in keys_of}
-        if not keys & held:
-            return
-        time.sleep(0.05)
-    raise AssertionError(keys & held)
+    wait_until(lambda: not keys & held_keys(), "the workers still hold indexes")
 
 
 def test_neighbors_have_the_methods_of_the_local_classifier():

@@ -14,6 +14,7 @@ import pytest
 
 import spinney
 from spinney import ensemble
+from support.waiting import LIMIT
 from support.workers import assert_same
 
 distributed = pytest.importorskip("distributed")
@@ -50,7 +51,7 @@ def test_fit_continues_from_a_checkpoint_of_folds(n_before, monkeypatch, tmp_pat
     def wait_after_round(tracker, *state):
         after_round(tracker, *state)
         if tracker.sends and tracker.n_rounds >= n_before:
-            is_saved.wait(30)
+            assert is_saved.wait(LIMIT)
 
     monkeypatch.setattr(_boost_task._RoundTracker, "after_round", wait_after_round)
     monkeypatch.setattr(_boost_task, "_SEND_EVERY", 0.0)
@@ -198,12 +199,14 @@ def test_fit_continues_from_the_checkpoint_after_the_scheduler_is_lost(cluster, 
     )  # fmt: skip
     worker = subprocess.Popen(
         [*python, "distributed.cli.dask_worker", "--scheduler-file", address_file,
-         "--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "2"], **quiet,
+         "--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "30"], **quiet,
     )  # fmt: skip
     checkpoint = tmp_path / "half.spinney"
     try:
-        client = distributed.Client(scheduler_file=address_file, timeout=30, set_as_default=False)
-        client.wait_for_workers(1, timeout=30)
+        client = distributed.Client(
+            scheduler_file=address_file, timeout=LIMIT, set_as_default=False
+        )
+        client.wait_for_workers(1, timeout=LIMIT)
 
         def kill_scheduler(done, total):
             if done >= 40:

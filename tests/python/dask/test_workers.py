@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-import time
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from spinney import ensemble
+from support.waiting import LIMIT, wait_until
 from support.workers import assert_same
 
 distributed = pytest.importorskip("distributed")
@@ -91,7 +91,7 @@ def test_one_to_five_processes_fit_the_same_model(cluster):
     local_model = ensemble.GradientBoostingClassifier(n_estimators=8, n_folds=1, random_state=0)
     local_model.fit(X, CLASSES)
     cluster.cluster.scale(5)
-    cluster.wait_for_workers(5, timeout=120)
+    cluster.wait_for_workers(5, timeout=LIMIT)
     try:
         for n_workers in (1, 2, 3, 5):  # the number of partitions is the same
             rows = da.from_array(X, chunks=(-(-len(X) // n_workers), 4))
@@ -100,24 +100,24 @@ def test_one_to_five_processes_fit_the_same_model(cluster):
             assert_same(local_model, model.to_local())
     finally:
         cluster.cluster.scale(3)
-        for _ in range(300):
-            if len(workers_of(cluster)) == 3:
-                break
-            time.sleep(0.1)
+        wait_until(lambda: len(workers_of(cluster)) == 3, "the cluster still has other workers")
 
 
 def test_workers_stop_if_a_callback_raises(cluster):
+    calls = []
+
     def interrupt(done, total):
+        calls.append(done)
         raise Interrupt
 
     model = sd.GradientBoostingRegressor(
         n_estimators=100_000, early_stopping=False, callbacks=interrupt
     )
-    began = time.monotonic()
     with pytest.raises(Interrupt):
         model.fit(blocks(X), Y, out_of_core=True)
-    assert_clean(cluster)
-    assert time.monotonic() - began < 60  # without the interruption, the fit would take hours
+    assert_clean(cluster)  # without the interruption, the tasks would run for hours
+    assert len(calls) == 1
+    assert calls[0] < 100_000
 
 
 def test_workers_clean_up_after_errors_in_the_rows(cluster):
@@ -145,7 +145,7 @@ def test_simultaneous_fits_run_in_turn_with_their_own_progress(cluster):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join()
     for k in seen:
         assert_same(local, models[k].to_local())
         assert seen[k] == [10]

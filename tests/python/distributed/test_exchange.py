@@ -26,6 +26,7 @@ from spinney.ensemble import (
     GradientBoostingRegressor,
 )
 from spinney.models.forest_store import ForestStore
+from support.waiting import LIMIT
 from support.worker_process import fit_in_process
 from support.workers import (
     assert_same,
@@ -602,7 +603,7 @@ def connected(n, work, token=b"0123456789abcdef"):
     addresses = [run_worker.getsockname() for run_worker in listeners]
 
     def run_worker(rank):
-        exchange = SocketExchange(listeners[rank], rank, addresses, token, timeout=30.0)
+        exchange = SocketExchange(listeners[rank], rank, addresses, token, timeout=LIMIT)
         try:
             return work(exchange)
         finally:
@@ -645,7 +646,7 @@ def test_unknown_connections_are_rejected():
         stranger.sendall(b"x" * 100)
 
         def work(rank):
-            exchange = SocketExchange(listeners[rank], rank, addresses, b"a" * 16, timeout=30.0)
+            exchange = SocketExchange(listeners[rank], rank, addresses, b"a" * 16, timeout=LIMIT)
             values = np.array([rank + 1])
             exchange.add(values)
             exchange.close()
@@ -676,14 +677,14 @@ def test_workers_in_processes_and_a_lost_worker():
         for pipe, rows in zip(pipes, assign_rows(500, 3, rng), strict=True):
             pipe.send((addresses, X, y, rows))
         for rank, pipe in enumerate(pipes):
-            assert pipe.poll(60)
+            assert pipe.poll(LIMIT)
             if killed and rank == 1:
                 with pytest.raises(EOFError):
                     pipe.recv()
             else:
                 results[killed].append(pipe.recv())
     for process in processes:
-        process.join(30)
+        process.join(LIMIT)
         assert not process.is_alive()
     one_process = fit_on_one_worker(REGRESSOR(n_estimators=6), X, y)
     for model in results[False]:

@@ -29,6 +29,7 @@ from spinney.tree import (
     Tree,
     _prune,
 )
+from support.waiting import LIMIT
 
 CLASSIFIERS = [DecisionTreeClassifier, ExtraTreeClassifier]
 REGRESSORS = [DecisionTreeRegressor, ExtraTreeRegressor]
@@ -235,8 +236,8 @@ def test_fit_works_after_fork():
     queue = context.Queue()
     child = context.Process(target=_fit_in_child, args=(queue,))
     child.start()
-    assert queue.get(timeout=60) == expected
-    child.join(10)
+    assert queue.get(timeout=LIMIT) == expected
+    child.join(LIMIT)
     assert child.exitcode == 0
     assert DecisionTreeClassifier(n_jobs=2).fit(X, y).tree_.node_count == expected
 
