@@ -12,12 +12,37 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
+# A busy machine must not fail a test, so no profile limits the time of an example.
+settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Outside CI new examples may find new failures. CI must not fail by chance.
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
+# `support.examples` multiplies the number of examples of expensive tests accordingly.
+settings.register_profile("long", settings.get_profile("ci"), max_examples=800)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--long",
+        action="store_true",
+        help="also run the tests with the marker `long`, and draw more random examples",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--long"):
+        settings.load_profile("long")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the tests with the marker `long`, without `--long` or an expression of markers."""
+    if config.getoption("--long") or config.option.markexpr:
+        return
+    long_items = [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=long_items)
+    items[:] = [item for item in items if not item.get_closest_marker("long")]
 
 
 @pytest.fixture

@@ -8,20 +8,20 @@ equal bits.
 from dataclasses import dataclass
 
 import numpy as np
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
 from reference import tree_checker as checker
+from support.examples import examples as random_examples
 
 CLASSIFIER_CRITERIA = ["gini", "entropy", "log_loss", "misclassification"]
 REGRESSOR_CRITERIA = ["squared_error", "absolute_error", "poisson"]
 
 
 def examples(count):
-    """Return settings with reproducible examples."""
-    return settings(
-        max_examples=count,
-        deadline=None,
+    """Return settings with reproducible examples, more of them in long runs."""
+    return random_examples(
+        count,
         derandomize=True,
         database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -9,10 +9,11 @@ from support.estimator_checks import run_estimator_checks
 from support.estimator_variants import VARIANTS
 from support.registry import ENTRIES, Entry
 
-OWN = [entry for entry in ENTRIES + VARIANTS if entry.is_own]
+OWN = [entry for entry in ENTRIES if entry.is_own]
+OWN_VARIANTS = [pytest.param(entry, marks=pytest.mark.long) for entry in VARIANTS if entry.is_own]
 
 
-@pytest.mark.parametrize("entry", OWN, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", OWN + OWN_VARIANTS, ids=lambda entry: entry.name)
 def test_estimator_checks(entry: Entry) -> None:
     run_estimator_checks(entry.create(), entry.failed_checks)
 

@@ -34,26 +34,26 @@ from support.tree_tables import (
 )
 
 
-@examples(400)
+@examples(100)
 @given(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA), LIMITS)
 def test_classifier_against_brute_force(table, criterion, limits):
     check(grow(DecisionTreeClassifier(criterion=criterion), table, **limits), table)
 
 
-@examples(400)
+@examples(100)
 @given(regression_tables(), st.sampled_from(REGRESSOR_CRITERIA), LIMITS)
 def test_regressor_against_brute_force(table, criterion, limits):
     check(grow(DecisionTreeRegressor(criterion=criterion), table, **limits), table)
 
 
-@examples(150)
+@examples(40)
 @given(class_tables(max_classes=2), st.sampled_from(CLASSIFIER_CRITERIA))
 def test_binary_classifier_finds_the_best_subset(table, criterion):
     """Every subset of categories is admissible, so the tree must find the best."""
     check(grow(DecisionTreeClassifier(criterion=criterion), table), table)
 
 
-@examples(200)
+@examples(50)
 @given(
     st.one_of(
         st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),
@@ -68,7 +68,7 @@ def test_best_first_against_brute_force(problem, limits, max_leaf_nodes):
     check(grow(kind(criterion=criterion), table, max_leaf_nodes=max_leaf_nodes, **limits), table)
 
 
-@examples(150)
+@examples(40)
 @given(
     st.integers(2, 3).flatmap(
         lambda n_outputs: st.one_of(
@@ -84,7 +84,7 @@ def test_several_outputs_against_brute_force(problem, limits):
     check(grow(kind(criterion=criterion), table, **limits), table)
 
 
-@examples(25)
+@examples(8)
 @given(GENERATORS, st.sampled_from(WEIGHTS), st.booleans(), st.integers(11, 40))
 def test_many_categories_against_brute_force(rng, kind, is_classifier, n_codes):
     """With too many categories to try all subsets, the best split cuts the order of the means."""
@@ -104,7 +104,7 @@ def test_many_categories_against_brute_force(rng, kind, is_classifier, n_codes):
         assert check(grow(estimator, table, criterion=criterion, max_depth=3), table) > 0
 
 
-@examples(150)
+@examples(40)
 @given(
     st.one_of(
         st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),
@@ -124,7 +124,7 @@ def test_drawn_columns_and_thresholds_against_brute_force(problem, splitter, see
     check(grow(kind(criterion=criterion), table, random_state=seed, **limits), table)
 
 
-@examples(150)
+@examples(40)
 @given(
     st.one_of(
         st.tuples(class_tables(max_classes=2), st.sampled_from(["gini", "entropy"])),
@@ -157,7 +157,7 @@ def test_monotonic_constraints_hold(problem, rng, limits):
             assert np.all(np.diff(predicted) * signs[index] >= -1e-12)
 
 
-@examples(80)
+@examples(20)
 @given(class_tables(kinds=("none", "fractions")), st.sampled_from(["balanced", {0: 0.3}]))
 def test_class_weights_against_brute_force(table, class_weight):
     """Class weights multiply sample weights; 0.3 rounds, hence `exact=False`."""
@@ -167,7 +167,7 @@ def test_class_weights_against_brute_force(table, class_weight):
     check(estimator, table, exact=False)
 
 
-@examples(120)
+@examples(30)
 @given(st.one_of(class_tables(), regression_tables()), GENERATORS)
 def test_predictions_for_new_rows(table, rng):
     """New rows have missing values, categories and numbers absent from training."""
@@ -211,7 +211,7 @@ def test_negative_zero_equals_zero():
     assert estimator.tree_.node_count == 1
 
 
-@examples(80)
+@examples(20)
 @given(
     st.one_of(
         st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),

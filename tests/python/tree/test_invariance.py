@@ -54,7 +54,7 @@ def assert_same_partition_down_to_ties(a, b, table):
         stack.append((a.tree_.children_right[i], children[1]))
 
 
-@examples(150)
+@examples(40)
 @given(
     st.one_of(
         st.tuples(class_tables(kinds=("integers", "zeros")), st.sampled_from(CLASSIFIER_CRITERIA)),
@@ -76,7 +76,7 @@ def test_integer_weights_equal_repeated_rows(problem):
     check(repeated, rows)
 
 
-@examples(80)
+@examples(20)
 @given(st.one_of(class_tables(kinds=("zeros",)), regression_tables(kinds=("zeros",))))
 def test_rows_of_weight_zero_have_no_effect(table):
     is_classifier = table.y.dtype.kind == "i"
@@ -101,7 +101,7 @@ INCREASING = {
 }
 
 
-@examples(150)
+@examples(40)
 @given(
     st.one_of(
         st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),
@@ -125,7 +125,7 @@ def test_increasing_transforms_keep_the_partition(problem, name, limits):
     assert_same_tree(before, after, except_for=("threshold",))
 
 
-@examples(150)
+@examples(40)
 @given(
     st.one_of(
         st.tuples(class_tables(), st.sampled_from(CLASSIFIER_CRITERIA)),
@@ -146,7 +146,7 @@ def test_order_of_rows_does_not_matter(problem, rng, limits):
     )
 
 
-@examples(60)
+@examples(20)
 @given(GENERATORS, st.integers(2, 7), st.booleans(), st.booleans())
 def test_order_of_categories_does_not_matter(rng, n_codes, is_classifier, missing):
     """Without ties, other codes for the same categories give the same partition."""
@@ -167,7 +167,7 @@ def test_order_of_categories_does_not_matter(rng, n_codes, is_classifier, missin
     assert trees[0] == trees[1]
 
 
-@examples(60)
+@examples(20)
 @given(regression_tables(categories=False), st.sampled_from(["squared_error", "absolute_error"]))
 def test_large_offset_of_y_keeps_the_accuracy(table, criterion):
     """The partition for y + 10^7 is as good for y, up to 1e-6 of the impurity."""

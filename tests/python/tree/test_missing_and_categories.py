@@ -24,7 +24,7 @@ from support.tree_tables import (
 pd = pytest.importorskip("pandas")
 
 
-@examples(120)
+@examples(30)
 @given(st.one_of(class_tables(missing=False), regression_tables(missing=False)), LIMITS)
 def test_missing_only_at_predict_time_goes_to_the_larger_child(table, limits):
     kind = DecisionTreeClassifier if table.y.dtype.kind == "i" else DecisionTreeRegressor
@@ -66,7 +66,7 @@ def test_missing_against_all_others_is_a_split():
     assert estimator.predict([[np.nan], [1e300], [-1e300]]).tolist() == [1, 0, 0]
 
 
-@examples(80)
+@examples(20)
 @given(GENERATORS, st.integers(1, 12), st.booleans(), st.booleans())
 def test_unseen_category_follows_the_missing_values(rng, n_codes, missing, is_classifier):
     n_rows = 30

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binned_statistic
 from sklearn.base import clone
@@ -29,6 +29,7 @@ from spinney.tree import (
     plot_partition,
 )
 from spinney.tree.partition._grid import Grid
+from support.examples import examples
 
 mpl.use("agg")
 
@@ -98,7 +99,7 @@ def tables(draw):
     return np.array(X), np.array(y), np.array(weights), np.array(queries), cells
 
 
-@settings(deadline=None)
+@examples(25)
 @given(tables(), st.sampled_from(["global", "nearest", "nan", 7.0]))
 def test_predictions_match_a_dict_of_cells(table, empty):
     X, y, weights, queries, cells = table
@@ -123,7 +124,7 @@ def test_predictions_match_a_dict_of_cells(table, empty):
     )
 
 
-@settings(deadline=None)
+@examples(25)
 @given(tables(), st.sampled_from(["global", "nearest"]))
 def test_probabilities_are_means_of_class_indicators(table, empty):
     X, y, weights, queries, cells = table
@@ -139,7 +140,7 @@ def test_probabilities_are_means_of_class_indicators(table, empty):
     )
 
 
-@settings(deadline=None)
+@examples(25)
 @given(tables())
 def test_integer_weights_equal_repeated_rows(table):
     X, y, weights, queries, cells = table
@@ -160,7 +161,7 @@ def test_integer_weights_equal_repeated_rows(table):
     )
 
 
-@settings(deadline=None, max_examples=50)
+@examples(20)
 @given(st.integers(0, 10_000), st.integers(1, 30))
 def test_one_feature_matches_binned_statistic(seed, n_cells):
     rng = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import make_moons
@@ -26,6 +26,7 @@ from spinney.tree import (
     export_text,
     plot_partition,
 )
+from support.examples import examples
 
 mpl.use("agg")
 
@@ -138,7 +139,7 @@ capacities = st.sampled_from([1, 2, 5, 10])
 depths = st.sampled_from([None, None, 0, 1, 3])
 
 
-@settings(deadline=None)
+@examples(25)
 @given(tables(), st.sampled_from(SPLITS), capacities, depths, st.integers(0, 5))
 def test_tree_matches_the_recursive_reference(table, split, capacity, max_depth, seed):
     X, y, _, _ = table
@@ -149,7 +150,7 @@ def test_tree_matches_the_recursive_reference(table, split, capacity, max_depth,
     assert compare_trees(model.tree_, model.apply(X), slow) == model.tree_.n_nodes
 
 
-@settings(deadline=None)
+@examples(25)
 @given(tables(), st.sampled_from(SPLITS), capacities, depths)
 def test_invariants_of_nodes_and_boxes(table, split, capacity, max_depth):
     X, y, weights, queries = table
@@ -207,7 +208,7 @@ def test_invariants_of_nodes_and_boxes(table, split, capacity, max_depth):
         assert applied == node
 
 
-@settings(deadline=None)
+@examples(25)
 @given(st.lists(st.tuples(anything, anything), min_size=1, max_size=15), st.sampled_from(SPLITS))
 def test_all_different_rows_are_separated(rows, split):
     X = np.array(rows)
@@ -218,7 +219,7 @@ def test_all_different_rows_are_separated(rows, split):
     assert (((tree.low[leaves] < X) | (tree.low[0] == X)) & (tree.high[leaves] >= X)).all()
 
 
-@settings(deadline=None)
+@examples(25)
 @given(tables(), st.sampled_from(SPLITS), capacities)
 def test_probabilities_are_means_of_class_indicators(table, split, capacity):
     X, y, weights, queries = table
@@ -235,7 +236,7 @@ def test_probabilities_are_means_of_class_indicators(table, split, capacity):
     np.testing.assert_allclose(model.tree_.impurity, gini, atol=1e-12)
 
 
-@settings(deadline=None)
+@examples(25)
 @given(tables())
 def test_integer_weights_equal_repeated_rows(table):
     """The leaf capacity is one, because a larger capacity counts rows."""

@@ -31,6 +31,7 @@ from spinney.tree import (
     information_gain,
     plot_tree,
 )
+from support.examples import examples
 from support.paths import TESTS
 
 DATA = TESTS / "data"
@@ -377,7 +378,7 @@ def as_tuples(model, node=0):
     return (int(tree.feature[node]), threshold, children)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(40)
 @given(
     seed=st.integers(0, 10**6),
     kinds=st.lists(
@@ -555,7 +556,7 @@ def slow_id3(columns, labels, rows, used):
     return (f, None, tuple(children))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(25)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(2, 60),

@@ -61,7 +61,7 @@ def test_number_of_threads_changes_no_bit(estimator):
         assert trees[0].apply(table.X).tobytes() == other.apply(table.X).tobytes()
 
 
-@examples(60)
+@examples(20)
 @given(st.one_of(class_tables(), regression_tables()), LIMITS)
 def test_number_of_threads_changes_no_bit_of_small_trees(table, limits):
     kind = DecisionTreeClassifier if table.y.dtype.kind == "i" else DecisionTreeRegressor
@@ -113,7 +113,7 @@ def test_memory_layout_changes_no_bit(layout, is_classifier):
     assert expected.apply(changed.X).tobytes() == expected.apply(table.X).tobytes()
 
 
-@examples(60)
+@examples(20)
 @given(
     st.one_of(class_tables(), regression_tables()), st.sampled_from([np.int8, np.int64, np.float32])
 )
@@ -134,7 +134,7 @@ def test_float32_equals_its_cast_to_float64():
     assert a.predict(single.X).tobytes() == a.predict(double.X).tobytes()
 
 
-@examples(80)
+@examples(20)
 @given(
     st.one_of(class_tables(), regression_tables()),
     st.sampled_from([{}, {"max_features": 1}, {"splitter": "random"}, {"max_leaf_nodes": 4}]),

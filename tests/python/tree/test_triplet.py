@@ -25,6 +25,7 @@ from spinney.tree import (
 )
 from spinney.tree.triplet.queries import METRICS, StringRows
 from spinney.tree.triplet.tree import _draw_pivots
+from support.examples import examples
 
 TREES = [ComparisonTreeClassifier, ComparisonTreeRegressor]
 FORESTS = [ComparisonForestClassifier, ComparisonForestRegressor]
@@ -132,7 +133,7 @@ TEXT = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@examples(100)
 @given(TEXT, TEXT)
 def test_edit_distance_matches_the_reference(a, b):
     assert core_distance("edit", a, b) == slow_edit_distance(a, b)
@@ -195,7 +196,7 @@ def test_pairs_are_drawn_in_proportion_to_weights():
         assert observed.sum() == n
 
 
-@settings(max_examples=200, deadline=None)
+@examples(50)
 @given(st.lists(st.floats(1e-300, 1e300), min_size=4, max_size=9), st.integers(0, 1000))
 def test_pivots_have_different_classes_for_any_weights(weights, seed):
     rng = np.random.default_rng(seed)
