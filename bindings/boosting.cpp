@@ -43,7 +43,7 @@ loss::LossKind loss_named(const std::string& name) {
 }
 
 loss::Loss make_loss(const std::string& name, double parameter, std::size_t n_scores) {
-  return {loss_named(name), parameter, n_scores, {}, false};
+  return {.kind = loss_named(name), .parameter = parameter, .n_scores = n_scores};
 }
 
 boosting::Growth growth_named(const std::string& name) {
@@ -146,8 +146,8 @@ nb::tuple run_boost(const std::shared_ptr<table::RowMatrix>& matrix,
         throw common::InputError("loss: expected a gradient and a hessian for every row");
       }
       for (std::size_t i = 0; i < n; ++i) {
-        out.first[i] = static_cast<float>(gradient.data()[i]);
-        out.second[i] = static_cast<float>(hessian.data()[i]);
+        out.gradient[i] = static_cast<float>(gradient.data()[i]);
+        out.hessian[i] = static_cast<float>(hessian.data()[i]);
       }
     };
   }
@@ -321,7 +321,7 @@ void bind_boosting(nb::module_& m) {
              std::size_t n_scores) {
             self.loss = make_loss(name, parameter, n_scores);
             self.ranking.by_gain = name == "ndcg";
-            if (self.ranking.by_gain) self.ranking.places = static_cast<std::size_t>(parameter);
+            if (self.ranking.by_gain) self.ranking.ndcg_at = static_cast<std::size_t>(parameter);
           },
           nb::arg("name"), nb::arg("parameter"), nb::arg("n_scores"))
       .def(
@@ -344,7 +344,7 @@ void bind_boosting(nb::module_& m) {
       SPINNEY_RW("subsample", subsample)
       SPINNEY_RW("by_gradient", by_gradient)
       SPINNEY_RW("levels", loss.levels)
-      SPINNEY_RW("many_targets", loss.many_targets)
+      SPINNEY_RW("n_targets", loss.n_targets)
       SPINNEY_RW("n_threads", n_threads)
       SPINNEY_RW("max_leaves", tree.max_leaves)
       SPINNEY_RW("max_depth", tree.max_depth)
@@ -456,46 +456,6 @@ void bind_boosting(nb::module_& m) {
             return to_numpy(std::move(out));
           },
           nb::arg("row"));
-
-  // Derivatives of a ranking, for tests: gradient, hessian, sum of the losses of the groups.
-  m.def(
-      "rank_derivatives",
-      [](bool by_gain, std::size_t places, const std::vector<std::uint32_t>& groups,
-         const Array<double>& targets, const Array<double>& scores) {
-        const loss::RankingRules rules{by_gain, places};
-        const loss::LossData data{targets.data(), nullptr, scores.data(), targets.size()};
-        std::vector<float> first(targets.size());
-        std::vector<float> second(targets.size());
-        double sum = 0;
-        for (std::size_t g = 0; g + 1 < groups.size(); ++g) {
-          loss::rank_derivatives(rules, data, groups[g], groups[g + 1],
-                                 {first.data(), second.data()});
-          sum += loss::rank_loss(rules, data, groups[g], groups[g + 1]);
-        }
-        return nb::make_tuple(to_numpy(std::move(first)), to_numpy(std::move(second)), sum);
-      },
-      nb::arg("by_gain"), nb::arg("places"), nb::arg("groups"), nb::arg("targets"),
-      nb::arg("scores"));
-
-  // Derivatives of a loss, for tests: gradient, hessian, sum of the losses.
-  m.def(
-      "loss_derivatives",
-      [](const std::string& name, double parameter, std::size_t n_scores,
-         const Array<double>& targets, const Array<double>& scores) {
-        const loss::Loss loss = make_loss(name, parameter, n_scores);
-        const loss::LossData data{targets.data(), nullptr, scores.data(), targets.size()};
-        const std::size_t n = targets.size() * n_scores;
-        std::vector<float> first(n);
-        std::vector<float> second(n);
-        loss::differentiate(loss, data, 0, targets.size(), {first.data(), second.data()});
-        const loss::LossSum rough = loss::loss_sum(loss, data, 0, targets.size(), 1);
-        const double units = common::units_in_one(rough.largest, targets.size());
-        const double sum =
-            static_cast<double>(loss::loss_sum(loss, data, 0, targets.size(), units).units) / units;
-        return nb::make_tuple(to_numpy(std::move(first)), to_numpy(std::move(second)), sum);
-      },
-      nb::arg("loss"), nb::arg("parameter"), nb::arg("n_scores"), nb::arg("targets"),
-      nb::arg("scores"));
 }
 
 }  // namespace spinney::bindings

@@ -103,7 +103,7 @@ struct ScoredRows {
 
   // The rows [begin, end), at most row_block, as 0 … end - begin.
   loss::LossData piece(std::size_t begin, std::size_t end, double* room) const {
-    return {targets.spread(begin, end, room), weights == nullptr ? nullptr : weights + begin,
+    return {targets.as_doubles(begin, end, room), weights == nullptr ? nullptr : weights + begin,
             scores + begin, n_rows};
   }
   // All of them, where targets are doubles.
@@ -216,7 +216,7 @@ class Boosting {
 
   void check_targets() const {
     const bool needs_doubles =
-        options_.loss.kind == loss::LossKind::ranking || options_.loss.many_targets;
+        options_.loss.kind == loss::LossKind::ranking || options_.loss.n_targets > 1;
     const bool watches = validation_.matrix != nullptr && validation_.matrix->n_rows() > 0;
     if (needs_doubles && ((n_rows_ > 0 && targets_.wide() == nullptr) ||
                           (watches && validation_.targets.wide() == nullptr))) {
@@ -446,8 +446,8 @@ class Boosting {
       const std::size_t row = learned_row(i);
       double sum = 0;
       for (std::size_t k = 0; k < n_scores_; ++k) {
-        const auto g = static_cast<double>(derivatives().first[k * n_rows_ + row]);
-        const auto h = static_cast<double>(derivatives().second[k * n_rows_ + row]);
+        const auto g = static_cast<double>(derivatives().gradient[k * n_rows_ + row]);
+        const auto h = static_cast<double>(derivatives().hessian[k * n_rows_ + row]);
         sum += g * g + curvature * h * h;
       }
       sizes[i] = std::sqrt(sum) * (weights_ == nullptr ? 1.0 : weights_[row]);
@@ -497,7 +497,7 @@ class Boosting {
     if (draws()) n_all = exchange_ == nullptr ? n : static_cast<std::uint64_t>(tree.n_rows[0]);
     // With few rows it costs nothing; with many the packed sums err by less than a millionth.
     if (n_all <= few_rows) worker.builder->refine_leaves(of);
-    if (options_.loss.refits_leaves() && !options_.own_gradients)
+    if (options_.loss.uses_line_search() && !options_.own_gradients)
       refit(worker, options_.loss.of_score(k), row_weights, scores);
     for (double& value : tree.value) value *= options_.learning_rate;
     update(worker, scores);
@@ -633,7 +633,7 @@ class Boosting {
 
   // Rows here and there: copied side by side first, a block at a time.
   double mean_loss_of(const ScoredRows& data, const std::vector<Row>& rows, Total& total) {
-    const std::size_t n_targets = options_.loss.many_targets ? n_scores_ : 1;
+    const std::size_t n_targets = options_.loss.n_targets;
     const auto sum_some = [&](std::size_t begin, std::size_t end, double units) {
       const std::size_t n = end - begin;
       std::vector<double> targets(n * n_targets);

@@ -38,8 +38,8 @@ ExactBuilder::ExactBuilder(const table::ExactMatrix& matrix, TreeRules rules, in
 void ExactBuilder::add_row(Row row, Part& to) const {
   const double weight = weights_.values == nullptr ? 1.0 : weights_.values[row];
   const double factor = weights_.repeats ? 1.0 : weight;
-  const Sums one{factor * static_cast<double>(of_.first[row]),
-                 factor * static_cast<double>(of_.second[row])};
+  const Sums one{factor * static_cast<double>(of_.gradient[row]),
+                 factor * static_cast<double>(of_.hessian[row])};
   const std::int64_t times = weights_.repeats ? common::nearest(weight) : 1;
   for (std::int64_t i = 0; i < times; ++i) to.sums = add(to.sums, one);
   to.n_rows += count_of(row);
@@ -279,8 +279,8 @@ void ExactBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_row
     double weight = weights.values == nullptr ? 1.0 : weights.values[row];
     if (weights.repeats) weight = std::min(weight, 1.0);  // of a single row
     largest_.gradient =
-        std::max(largest_.gradient, weight * std::abs(static_cast<double>(of.first[row])));
-    largest_.hessian = std::max(largest_.hessian, weight * static_cast<double>(of.second[row]));
+        std::max(largest_.gradient, weight * std::abs(static_cast<double>(of.gradient[row])));
+    largest_.hessian = std::max(largest_.hessian, weight * static_cast<double>(of.hessian[row]));
   }
   std::fill(goes_left_.begin(), goes_left_.end(), std::uint8_t{0});
   for (const Row row : rows_) goes_left_[row] = 1;  // drawn

@@ -249,10 +249,10 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t 
   std::vector<Largest> largest_of(n_blocks);
   parallel_for(n_blocks, threads, [&](std::size_t i, int) {
     const PackBlock block = block_of(i);
-    largest_of[i] =
-        weights.repeats
-            ? find_largest_repeated(block.of.first, block.of.second, block.weights, block.n)
-            : find_largest(block.of.first, block.of.second, block.weights, weights.whole, block.n);
+    largest_of[i] = weights.repeats ? find_largest_repeated(block.of.gradient, block.of.hessian,
+                                                            block.weights, block.n)
+                                    : find_largest(block.of.gradient, block.of.hessian,
+                                                   block.weights, weights.whole, block.n);
   });
   double largest[3] = {};
   for (const Largest& of_block : largest_of) {
@@ -268,7 +268,7 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t 
   parallel_for(n_blocks, threads, [&](std::size_t i, int) {
     const PackBlock block = block_of(i);
     const auto add = weights.repeats ? add_repeated_units : add_units;
-    sums_of[i] = add(block.of.first, block.of.second, block.weights, block.n, gradient_in_one,
+    sums_of[i] = add(block.of.gradient, block.of.hessian, block.weights, block.n, gradient_in_one,
                      hessian_in_one);
   });
   std::int64_t sums[4] = {0, 0, static_cast<std::int64_t>(n_rows),
@@ -298,10 +298,10 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t 
   scale.hessian = 1.0 / hessian_scale;
   parallel_for(n_blocks, threads, [&](std::size_t i, int) {
     const PackBlock block = block_of(i);
-    const bool in_place = static_cast<const void*>(block.of.first) == block.out;
+    const bool in_place = static_cast<const void*>(block.of.gradient) == block.out;
     std::array<PackedSum, loss::row_block> aside;
     const auto pack_block = weights.repeats ? pack_repeated : pack;
-    pack_block(block.of.first, block.of.second, block.weights, block.n, gradient_scale,
+    pack_block(block.of.gradient, block.of.hessian, block.weights, block.n, gradient_scale,
                hessian_scale, in_place ? aside.data() : block.out);
     if (in_place) std::copy_n(aside.data(), block.n, block.out);
   });
@@ -332,8 +332,8 @@ PackedScale pack_gradients(const loss::Derivatives& of, const RowWeights& weight
     parallel_for(n_blocks, threads, [&](std::size_t block, int) {
       const std::size_t end = std::min(n, (block + 1) * loss::row_block);
       for (std::size_t i = block * loss::row_block; i < end; ++i) {
-        first[i] = of.first[rows[i]];
-        second[i] = of.second[rows[i]];
+        first[i] = of.gradient[rows[i]];
+        second[i] = of.hessian[rows[i]];
         if (weights.values != nullptr) own_weights[i] = weights.values[rows[i]];
       }
     });
@@ -363,7 +363,7 @@ PackedScale pack_at_rows(const loss::Derivatives& of, const RowWeights& weights,
         if (next != rows + n && *next == row) {
           ++next;
         } else {
-          here.first[row - begin] = here.second[row - begin] = 0;
+          here.gradient[row - begin] = here.hessian[row - begin] = 0;
         }
       }
     });

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "spinney/common/parallel.h"
+#include "spinney/loss/line_search.h"
 
 namespace spinney::boosting {
 
@@ -100,23 +101,23 @@ std::vector<double> refit_leaves(const loss::Loss& loss, std::vector<LeafResidua
                                  double heaviest, bool repeats, const Company& company,
                                  int n_threads) {
   std::vector<double> values(leaves.size());
+  const double level = loss::search_level(loss);
   if (company.exchange == nullptr) {
     parallel_for(leaves.size(), n_threads, [&](std::size_t l, int) {
       if (!leaves[l].residuals.empty()) {
-        values[l] = loss::refit(loss, leaves[l].residuals, leaves[l].weights);
+        values[l] = loss::weighted_quantile(leaves[l].residuals, leaves[l].weights, level);
       }
     });
   } else {
-    const double level = loss.kind == loss::LossKind::quantile ? loss.parameter : 0.5;
     values = select(leaves, level, *company.exchange);
   }
   if (loss.kind != loss::LossKind::huber) return values;
   // From the median one step of the mean of what is left of it (Friedman 2001).
-  const double units = loss::units_of_huber(loss, heaviest, company.n_rows);
+  const double units = loss::huber_units_in_one(loss, heaviest, company.n_rows);
   std::vector<std::int64_t> sums(2 * leaves.size());
   for (std::size_t l = 0; l < leaves.size(); ++l) {
     sums[2 * l] =
-        loss::huber_units(loss, leaves[l].residuals, leaves[l].weights, repeats, values[l], units);
+        loss::huber_sum(loss, leaves[l].residuals, leaves[l].weights, repeats, values[l], units);
     sums[2 * l + 1] = total_weight(leaves[l]);
   }
   common::add_up(company.exchange, sums.data(), sums.size());

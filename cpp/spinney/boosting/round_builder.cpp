@@ -30,8 +30,8 @@ std::vector<Sums> RoundBuilder::leaf_sums(const loss::Derivatives& of, const Sum
       const double weight = weights_.values == nullptr ? 1.0 : weights_.values[row];
       const std::int64_t times = weights_.repeats ? common::nearest(weight) : 1;
       const double factor = weights_.repeats ? 1.0 : weight;
-      body(times, factor * static_cast<double>(of.first[row]),
-           factor * static_cast<double>(of.second[row]));
+      body(times, factor * static_cast<double>(of.gradient[row]),
+           factor * static_cast<double>(of.hessian[row]));
     }
   };
   const double gradient_in_one = common::units_in_one(largest.gradient, company_.n_rows);

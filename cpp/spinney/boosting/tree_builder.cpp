@@ -393,7 +393,7 @@ PackedSum TreeBuilder::pack(const loss::Derivatives& of, const Row* rows, std::s
   if (stays_in_place()) {
     n_packed = matrix_.n_rows();
     if (!of.in_blocks) packed_[0].resize(n_packed);
-    at = of.in_blocks ? reinterpret_cast<PackedSum*>(of.first) : packed_[0].data();
+    at = of.in_blocks ? reinterpret_cast<PackedSum*>(of.gradient) : packed_[0].data();
     scale_ =
         pack_at_rows(of, weights_, rows, n, n_packed, constant_hessian, n_threads_, company_, at);
     sums_of_rows_ = at;

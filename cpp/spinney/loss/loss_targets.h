@@ -1,5 +1,5 @@
-// Targets of rows in as few bytes as hold them without loss: classes in one, numbers that float32
-// holds in four.
+// Targets in the smallest type that holds them exactly: classes in one byte, values that float32
+// represents in four.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace spinney::loss {
 class LossTargets {
  public:
   LossTargets() = default;
-  LossTargets(const double* wide) : wide_(wide) {}           // NOLINT: as good as what they are
+  LossTargets(const double* wide) : wide_(wide) {}           // NOLINT: implicit by design
   LossTargets(const float* narrow) : narrow_(narrow) {}      // NOLINT
   LossTargets(const std::uint8_t* small) : small_(small) {}  // NOLINT
 
@@ -19,18 +19,18 @@ class LossTargets {
     return narrow_ != nullptr ? static_cast<double>(narrow_[i]) : static_cast<double>(small_[i]);
   }
 
-  // Those of [begin, end) side by side: where they are, or else in `room`.
-  const double* spread(std::size_t begin, std::size_t end, double* room) const {
+  // Targets [begin, end) as doubles: a view if they are doubles, else converted into `buffer`.
+  const double* as_doubles(std::size_t begin, std::size_t end, double* buffer) const {
     if (wide_ != nullptr) return wide_ + begin;
     if (narrow_ != nullptr) {
-      for (std::size_t i = begin; i < end; ++i) room[i - begin] = static_cast<double>(narrow_[i]);
+      for (std::size_t i = begin; i < end; ++i) buffer[i - begin] = static_cast<double>(narrow_[i]);
     } else {
-      for (std::size_t i = begin; i < end; ++i) room[i - begin] = static_cast<double>(small_[i]);
+      for (std::size_t i = begin; i < end; ++i) buffer[i - begin] = static_cast<double>(small_[i]);
     }
-    return room;
+    return buffer;
   }
 
-  // Of each.
+  // Size of one target.
   std::size_t bytes() const {
     if (wide_ != nullptr) return sizeof(double);
     return narrow_ != nullptr ? sizeof(float) : sizeof(std::uint8_t);

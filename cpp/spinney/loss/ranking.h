@@ -1,28 +1,26 @@
-// Losses of rankings: rows come in groups (the documents of a query), and what counts is their
-// order within a group. For each pair of rows of which one should come first, the logistic loss of
-// the difference of their scores (RankNet), each pair weighted by what swapping the two would
-// change in the discounted gain (LambdaMART).
+// Ranking losses. Rows come in groups (the documents of a query), and only their order within the
+// group matters. Each pair of rows with different relevance has the logistic loss of the difference
+// of its scores (RankNet). LambdaMART weights a pair by the change in discounted gain if the two
+// rows were swapped.
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
 #include "spinney/loss/loss.h"
 
 namespace spinney::loss {
 
 struct RankingRules {
-  bool by_gain = true;      // weigh pairs by the discounted gain; false: all the same
-  std::size_t places = 30;  // a pair counts if one of its rows is among the first so many
+  bool by_gain = true;       // weight pairs by the discounted gain; false: equally
+  std::size_t ndcg_at = 30;  // cutoff: one row of a pair must be among the first ndcg_at
 };
 
-// Derivatives of the rows of one group, rows [begin, end).
+// Derivatives of the rows [begin, end) of one group.
 void rank_derivatives(const RankingRules& rules, const LossData& data, std::size_t begin,
                       std::size_t end, const Derivatives& out);
 
-// One group: 1 − NDCG of the first `places` rows; or the mean logistic loss of its pairs. Groups
-// in which nothing can be ordered have none: NaN.
+// Loss of one group: 1 − NDCG@ndcg_at if by_gain, else the mean logistic loss of its pairs. NaN if
+// no pair of rows differs in relevance.
 double rank_loss(const RankingRules& rules, const LossData& data, std::size_t begin,
                  std::size_t end);
 

@@ -55,7 +55,7 @@ def core_options(
     options.subsample = float(settings.subsample)
     options.by_gradient = estimator.sampling == "gradient"
     options.levels = list(plan.loss.levels)
-    options.many_targets = plan.loss.n_targets > 1
+    options.n_targets = plan.loss.n_targets
     options.n_threads = plan.n_threads
     unlimited = np.iinfo(np.int32).max
     leaves = settings.max_leaf_nodes

@@ -11,7 +11,6 @@
 #include "spinney/common/exp.h"
 #include "spinney/common/random.h"
 #include "spinney/ensemble/forest_reader.h"
-#include "spinney/loss/ranking.h"
 #include "spinney/table/exact_matrix.h"
 #include "testing.h"
 
@@ -347,7 +346,7 @@ TEST(vector_leaf_training_scores_equal_the_predictions) {
   data.forest.shape.n_outputs = 2;
   BoostOptions options = options_with(1, 12);
   options.loss.n_scores = 2;
-  options.loss.many_targets = true;
+  options.loss.n_targets = 2;
   const std::vector<double> alone = data.boost_with(options);
   CHECK(data.forest.trees.size() == 12);
   std::vector<double> predicted(1800);
@@ -363,25 +362,8 @@ TEST(softmax_trees_of_a_round_do_not_depend_on_threads) {
   BoostData data(900);
   for (double& y : data.y) y = std::min(3.0, std::floor(y));
   BoostOptions options = options_with(1, 12);
-  options.loss = {loss::LossKind::softmax, 0, 4, {}, false};
+  options.loss = {.kind = loss::LossKind::softmax, .n_scores = 4};
   const std::vector<double> alone = data.boost_with(options);
   options.n_threads = 3;
   CHECK(data.boost_with(options) == alone);
-}
-
-TEST(ranking_gradients_separate_misordered_pairs) {
-  const std::vector<double> targets{0, 2, 1};
-  const std::vector<double> scores{1.0, 0.0, 0.5};
-  const loss::LossData data{targets.data(), nullptr, scores.data(), 3};
-  float first[3];
-  float second[3];
-  for (const bool by_gain : {true, false}) {
-    loss::rank_derivatives({by_gain, 30}, data, 0, 3, {first, second});
-    CHECK(first[0] > 0 && first[1] < 0);
-    CHECK(std::abs(first[0] + first[1] + first[2]) < 1e-6F);
-    CHECK(second[0] > 0 && second[1] > 0 && second[2] > 0);
-  }
-  const double best = 3 / std::log2(2.0) + 1 / std::log2(3.0);
-  const double got = 1 / std::log2(3.0) + 3 / std::log2(4.0);
-  CHECK(std::abs(loss::rank_loss({true, 30}, data, 0, 3) - (1 - got / best)) < 1e-12);
 }

@@ -5,7 +5,6 @@
 #include "spinney/boosting/histogram.h"
 #include "spinney/boosting/row_division.h"
 #include "spinney/common/random.h"
-#include "spinney/loss/loss_targets.h"
 #include "testing.h"
 
 using namespace spinney;
@@ -139,8 +138,8 @@ TEST(sums_stored_by_row_equal_those_of_a_list) {
       const loss::Derivatives blocks{reinterpret_cast<float*>(memory.data()), nullptr, true};
       for (std::size_t begin = 0; begin < n; begin += loss::row_block) {
         const std::size_t count = std::min(loss::row_block, n - begin);
-        std::copy_n(first.data() + begin, count, blocks.from(begin).first);
-        std::copy_n(second.data() + begin, count, blocks.from(begin).second);
+        std::copy_n(first.data() + begin, count, blocks.from(begin).gradient);
+        std::copy_n(second.data() + begin, count, blocks.from(begin).hessian);
       }
       pack_at_rows(blocks, of_rows, rows->data(), n_rows, n, false, 2, {}, memory.data());
       CHECK(std::equal(expected.begin(), expected.end(), memory.data()));
@@ -183,18 +182,4 @@ TEST(integer_weights_equal_repeated_rows) {
   std::vector<PackedSum> sums(n);
   for (std::size_t i = 0; i < n_repeated; ++i) sums[of_row[i]] += repeated[i];
   CHECK(sums == weighted);
-}
-
-TEST(narrow_target_types_have_the_same_values) {
-  const std::vector<std::uint8_t> small = {0, 1, 255, 7};
-  const std::vector<float> narrow = {0.0F, 1.0F, 255.0F, 7.0F};
-  const std::vector<double> wide = {0.0, 1.0, 255.0, 7.0};
-  for (const loss::LossTargets& targets :
-       {loss::LossTargets(small.data()), loss::LossTargets(narrow.data()),
-        loss::LossTargets(wide.data())}) {
-    double room[3] = {};
-    const double* const found = targets.spread(1, 4, room);
-    for (std::size_t i = 0; i < 3; ++i) CHECK(found[i] == wide[i + 1] && targets[i] == wide[i]);
-    CHECK((targets.wide() == nullptr) == (found == room));
-  }
 }

@@ -18,7 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from reference import slow_booster
-from spinney import _core
 from spinney.datasets import load_spam
 from spinney.ensemble import (
     GradientBoostingClassifier,
@@ -26,78 +25,6 @@ from spinney.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-
-# ---------------------------------------------------------------------------------------- losses
-
-LOSSES = {
-    "squared_error": 0.0,
-    "huber": 0.7,
-    "poisson": 0.0,
-    "gamma": 0.0,
-    "tweedie": 1.3,
-    "log_loss": 0.0,
-    "exponential": 0.0,
-}
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_derivatives_match_finite_differences_of_the_loss(name):
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=40) * 2
-    targets = rng.gamma(2.0, size=40)
-    if name == "log_loss":
-        targets = rng.random(40)
-    if name == "exponential":
-        targets = (targets > 1).astype(float)
-    if name == "huber":  # not at points where the second derivative is undefined
-        targets = scores + np.where(np.arange(40) % 2, 0.3, 2.0)
-    parameter = LOSSES[name]
-
-    def loss_value(i, score):
-        return _core.loss_derivatives(name, parameter, 1, targets[i : i + 1], np.array([score]))[2]
-
-    first, second, total = _core.loss_derivatives(name, parameter, 1, targets, scores)
-    assert total == pytest.approx(sum(loss_value(i, score) for i, score in enumerate(scores)))
-    step = 1e-4
-    for i, score in enumerate(scores):
-        assert first[i] == pytest.approx(
-            (loss_value(i, score + step) - loss_value(i, score - step)) / (2 * step), rel=1e-4
-        )
-        if name != "huber":
-            expected = (
-                loss_value(i, score + step) - 2 * loss_value(i, score) + loss_value(i, score - step)
-            ) / step**2
-            assert second[i] == pytest.approx(expected, rel=1e-3, abs=1e-5)
-
-
-@pytest.mark.parametrize(("name", "parameter"), [("absolute_error", 0.0), ("quantile", 0.3)])
-def test_derivatives_of_piecewise_linear_losses(name, parameter):
-    targets, scores = np.array([1.0, 1.0, 1.0]), np.array([0.0, 1.0, 3.0])
-    first, second, total = _core.loss_derivatives(name, parameter, 1, targets, scores)
-    if name == "quantile":
-        np.testing.assert_allclose(first, [-0.3, 0.0, 0.7], rtol=1e-6)
-        assert total == pytest.approx(0.3 * 1 + 0.7 * 2)
-    else:
-        np.testing.assert_array_equal(first, [-1, 0, 1])
-        assert total == 3
-    np.testing.assert_array_equal(second, 1)
-
-
-def test_derivatives_of_softmax_by_hand():
-    rng = np.random.default_rng(1)
-    targets = rng.integers(0, 4, 30).astype(float)
-    scores = rng.normal(size=(4, 30))
-    first, second, total = _core.loss_derivatives("softmax", 0.0, 4, targets, scores.ravel())
-    probabilities = np.exp(scores) / np.exp(scores).sum(axis=0)
-    one_hot = np.arange(4)[:, None] == targets
-    np.testing.assert_allclose(first.reshape(4, 30), probabilities - one_hot, atol=1e-6)
-    np.testing.assert_allclose(
-        second.reshape(4, 30), probabilities * (1 - probabilities), atol=1e-6
-    )
-    assert total == pytest.approx(
-        -np.log(probabilities[one_hot.argmax(axis=0), np.arange(30)]).sum()
-    )
-
 
 # ------------------------------------------------------------------------ trees by hand
 
