@@ -15,7 +15,7 @@ namespace spinney::bindings {
 
 namespace {
 
-// The tree as flat arrays; lists of lists with where each begins.
+// The tree as flat arrays; *_start has the offsets of each node's list.
 nb::dict to_arrays(const multiway::MultiwayTree& tree) {
   std::vector<std::int32_t> feature;
   std::vector<double> threshold;
@@ -60,11 +60,11 @@ nb::dict to_arrays(const multiway::MultiwayTree& tree) {
 }
 
 template <class T>
-std::vector<T> part(const Array<T>& values, const Array<std::int64_t>& starts, std::size_t i) {
+std::vector<T> list_at(const Array<T>& values, const Array<std::int64_t>& starts, std::size_t i) {
   const std::int64_t begin = starts.data()[i];
   const std::int64_t end = starts.data()[i + 1];
   if (begin < 0 || end < begin || end > static_cast<std::int64_t>(values.size())) {
-    throw common::InputError("a tree's lists end where its arrays do not");
+    throw common::InputError("the offsets of the tree or rules exceed the arrays");
   }
   return std::vector<T>(values.data() + begin, values.data() + end);
 }
@@ -84,7 +84,7 @@ multiway::MultiwayTree from_arrays(std::size_t n_classes, bool missing_is_catego
   if (n == 0 || threshold.size() != n || child_start.size() != n + 1 ||
       branch_start.size() != n + 1 || shares.size() != children.size() || n_classes == 0 ||
       fractions.size() % n_classes != 0 || fractions.size() / n_classes != n) {
-    throw common::InputError("a tree's arrays do not fit together");
+    throw common::InputError("the sizes of the tree's arrays do not match");
   }
   tree.nodes.resize(n);
   std::vector<std::uint8_t> reached(n);
@@ -92,26 +92,27 @@ multiway::MultiwayTree from_arrays(std::size_t n_classes, bool missing_is_catego
     multiway::MultiwayNode& node = tree.nodes[i];
     node.feature = feature.data()[i];
     node.threshold = threshold.data()[i];
-    node.children = part(children, child_start, i);
-    node.shares = part(shares, child_start, i);
-    node.branch_of = part(branch_of, branch_start, i);
+    node.children = list_at(children, child_start, i);
+    node.shares = list_at(shares, child_start, i);
+    node.branch_of = list_at(branch_of, branch_start, i);
     node.fractions.assign(fractions.data() + i * n_classes, fractions.data() + (i + 1) * n_classes);
     for (const common::NodeIndex child : node.children) {
       if (child <= static_cast<common::NodeIndex>(i) ||
           child >= static_cast<common::NodeIndex>(n)) {
-        throw common::InputError("a tree's node has a child that does not follow it");
+        throw common::InputError("a child of a tree node must follow its parent");
       }
       if (reached[static_cast<std::size_t>(child)] != 0) {
-        throw common::InputError("a tree's node is the child of two others");
+        throw common::InputError("a tree node must not have two parents");
       }
       reached[static_cast<std::size_t>(child)] = 1;
     }
     const auto n_branches = static_cast<std::int32_t>(node.children.size());
     for (const std::int32_t branch : node.branch_of) {
-      if (branch >= n_branches) throw common::InputError("a tree's category leads to no branch");
+      if (branch >= n_branches)
+        throw common::InputError("a category of the tree refers to a branch that does not exist");
     }
     if (node.branch_of.empty() && n_branches != 0 && n_branches != 2) {
-      throw common::InputError("a tree's threshold has other than two branches");
+      throw common::InputError("a numeric split of the tree must have two branches");
     }
   }
   return tree;
@@ -126,7 +127,7 @@ nb::object predict_rows(const multiway::MultiwayTree& tree, const BoundTable& bo
     const bool known = node.feature >= 0 && f < table.n_features();
     if (!known ||
         (table.columns[f].kind == table::ColumnKind::categorical) != !node.branch_of.empty()) {
-      throw common::InputError("the table's columns are not those of the tree");
+      throw common::InputError("the columns of the table do not match the tree");
     }
   }
   std::vector<double> out(table.n_rows * tree.n_classes);
@@ -137,7 +138,7 @@ nb::object predict_rows(const multiway::MultiwayTree& tree, const BoundTable& bo
   return to_numpy(std::move(out));
 }
 
-// Rules come as conditions one after another; allowed codes likewise.
+// rule_start and allowed_start have the offsets of each rule's conditions and allowed codes.
 nb::tuple simplify(const BoundTable& table, const BoundTargets& targets, double confidence,
                    int n_threads, const Array<std::uint32_t>& labels,
                    const Array<std::int64_t>& rule_start, const Array<std::int32_t>& feature,
@@ -147,14 +148,14 @@ nb::tuple simplify(const BoundTable& table, const BoundTargets& targets, double 
   const std::size_t n_conditions = feature.size();
   if (rule_start.size() != n_rules + 1 || low.size() != n_conditions ||
       high.size() != n_conditions || allowed_start.size() != n_conditions + 1) {
-    throw common::InputError("the arrays of rules do not fit together");
+    throw common::InputError("the sizes of the rules' arrays do not match");
   }
   std::vector<multiway::SimpleRule> rules(n_rules);
   for (std::size_t i = 0; i < n_rules; ++i) {
     rules[i].label = labels.data()[i];
-    for (const std::int32_t f : part(feature, rule_start, i)) {
+    for (const std::int32_t f : list_at(feature, rule_start, i)) {
       if (f < 0 || static_cast<std::size_t>(f) >= table.table.n_features()) {
-        throw common::InputError("a rule asks for a column that is not there");
+        throw common::InputError("a rule uses a column that does not exist");
       }
       rules[i].conditions.push_back({f, 0, 0, {}});
     }
@@ -162,7 +163,7 @@ nb::tuple simplify(const BoundTable& table, const BoundTargets& targets, double 
       const auto at = static_cast<std::size_t>(rule_start.data()[i]) + c;
       rules[i].conditions[c].low = low.data()[at];
       rules[i].conditions[c].high = high.data()[at];
-      rules[i].conditions[c].allowed = part(allowed, allowed_start, at);
+      rules[i].conditions[c].allowed = list_at(allowed, allowed_start, at);
     }
   }
   {
@@ -172,14 +173,14 @@ nb::tuple simplify(const BoundTable& table, const BoundTargets& targets, double 
   }
   std::vector<std::uint8_t> kept;
   std::vector<double> weight;
-  std::vector<double> mistakes;
+  std::vector<double> errors;
   for (const multiway::SimpleRule& rule : rules) {
     kept.insert(kept.end(), rule.kept.begin(), rule.kept.end());
     weight.push_back(rule.weight);
-    mistakes.push_back(rule.mistakes);
+    errors.push_back(rule.errors);
   }
   return nb::make_tuple(to_numpy(std::move(kept)), to_numpy(std::move(weight)),
-                        to_numpy(std::move(mistakes)));
+                        to_numpy(std::move(errors)));
 }
 
 }  // namespace

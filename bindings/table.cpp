@@ -45,13 +45,13 @@ BoundTable from_matrix(nb::object array, bool known_finite) {
 BoundTable from_columns(nb::list arrays, const std::vector<std::int32_t>& n_categories) {
   BoundTable bound;
   if (n_categories.size() != nb::len(arrays)) {
-    throw common::InputError("a table needs a number of categories for each column");
+    throw common::InputError("n_categories must have one element per column");
   }
   std::size_t f = 0;
   for (nb::handle handle : arrays) {
     const auto vector = nb::cast<Vector>(handle);
     if (f > 0 && vector.shape(0) != bound.table.n_rows) {
-      throw common::InputError("the columns of a table differ in length");
+      throw common::InputError("the columns of a table must have equal length");
     }
     table::Column column;
     column.dtype = dtype_of(vector);

@@ -75,17 +75,18 @@ nb::dict grow(const BoundTable& bound, const BoundTargets& targets,
   return tree_arrays(std::move(tree));
 }
 
-// Places for answers come from Python, where their number may follow from a model that is wrong.
-void require_places(std::size_t given, std::size_t needed) {
-  if (given != needed) {
-    throw common::InputError("a tree's answers need other places than were given");
+// Output arrays come from Python, whose sizes may follow from a damaged model.
+void require_size(const char* name, std::size_t given, std::size_t expected) {
+  if (given != expected) {
+    throw common::InputError(std::string(name) + " has the wrong size: expected " +
+                             std::to_string(expected) + ", got " + std::to_string(given));
   }
 }
 
 }  // namespace
 
 void bind_tree(nb::module_& m) {
-  // labels or values: (n_outputs, n_rows); n_classes is empty for numbers.
+  // targets: labels or values, (n_outputs, n_rows); n_classes is empty for regression.
   nb::class_<BoundTargets>(m, "Targets")
       .def(
           "__init__",
@@ -105,13 +106,13 @@ void bind_tree(nb::module_& m) {
               targets.n_outputs = labels.shape(0);
               targets.n_rows = labels.shape(1);
               if (n_classes.size() != targets.n_outputs) {
-                throw common::InputError("Targets: expected a number of classes for each output");
+                throw common::InputError("n_classes must have one element per output");
               }
             }
             if (!weights.is_none()) {
               const auto given = nb::cast<Array<double>>(weights);
               if (given.size() != targets.n_rows) {
-                throw common::InputError("Targets: expected a weight for each row");
+                throw common::InputError("weights must have one element per row");
               }
               targets.weights = given.data();
               targets.integral_weights = integral_weights;
@@ -181,7 +182,7 @@ void bind_tree(nb::module_& m) {
           "apply",
           [](const tree::Predictor& self, const BoundTable& bound, int n_threads,
              const OutArray<std::int64_t>& out) {
-            require_places(out.size(), bound.table.n_rows);
+            require_size("out", out.size(), bound.table.n_rows);
             const nb::gil_scoped_release release;
             self.apply(bound.table, n_threads, out.data());
           },
@@ -191,8 +192,8 @@ void bind_tree(nb::module_& m) {
           [](const tree::Predictor& self, const BoundTable& bound, int n_threads,
              const nb::ndarray<const double, nb::c_contig, nb::device::cpu>& values,
              std::size_t width, const OutArray<double>& out) {
-            require_places(values.size(), self.n_nodes() * width);
-            require_places(out.size(), bound.table.n_rows * width);
+            require_size("values", values.size(), self.n_nodes() * width);
+            require_size("out", out.size(), bound.table.n_rows * width);
             const nb::gil_scoped_release release;
             self.predict(bound.table, n_threads, values.data(), width, out.data());
           },
@@ -202,8 +203,8 @@ void bind_tree(nb::module_& m) {
           "predict_labels",
           [](const tree::Predictor& self, const BoundTable& bound, int n_threads,
              const Array<std::int64_t>& labels, const OutArray<std::int64_t>& out) {
-            require_places(labels.size(), self.n_nodes());
-            require_places(out.size(), bound.table.n_rows);
+            require_size("labels", labels.size(), self.n_nodes());
+            require_size("out", out.size(), bound.table.n_rows);
             const nb::gil_scoped_release release;
             self.predict_labels(bound.table, n_threads, labels.data(), out.data());
           },

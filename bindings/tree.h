@@ -1,4 +1,4 @@
-// What the bindings of trees and forests share.
+// Shared by the bindings of trees and forests.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -15,7 +15,7 @@ using common::Row;
 
 namespace {
 
-// Links between the ranks that are left: next and previous of rank+1; 0 and n+1 are the two ends.
+// A doubly linked list of the remaining ranks. Rank r is at index r+1; 0 and n+1 are the ends.
 struct Links {
   std::uint32_t* next;
   std::uint32_t* previous;
@@ -39,9 +39,8 @@ SPINNEY_INLINE double if_true(bool condition, double value) {
                                (0 - static_cast<std::uint64_t>(condition)));
 }
 
-// A sorted sequence of targets from which rows are removed one by one, with the sum of absolute
-// deviations from its median. Whether a removed row lies below the median is as good as random, so
-// nothing here branches on it.
+// The median of sorted targets and the sum of absolute deviations from it, updated while rows are
+// removed one by one. A removed row is below the median at random: selections replace branches.
 class ShrinkingMedian {
  public:
   ShrinkingMedian(const double* sorted, const double*, Row n, std::uint32_t* memory)
@@ -50,9 +49,9 @@ class ShrinkingMedian {
     for (Row rank = middle_ + 1; rank <= n; ++rank) upper_less_lower_ += y_[rank];
   }
 
-  // Σ |y − median| of what is left.
+  // Σ |y − median| of the remaining rows.
   SPINNEY_INLINE double error() const {
-    // The lower half holds the middle of an odd number of rows.
+    // If the number of rows is odd, the lower half includes the middle row.
     return count_ % 2 == 1 ? upper_less_lower_ + y_[middle_] : upper_less_lower_;
   }
 
@@ -61,18 +60,18 @@ class ShrinkingMedian {
     return count_ % 2 == 0 ? (low + y_[links_.next[middle_]]) / 2 : low;
   }
 
-  // The lower half has ⌈count/2⌉ rows and the middle is its last. Rows remain after each removal.
+  // The lower half has ⌈count/2⌉ rows; middle_ is its last. At least one row remains.
   SPINNEY_INLINE void remove(Row rank) {
     const std::uint32_t at = rank + 1;
     const bool was_lower = at <= middle_;
     const double y = y_[at];
     if (count_ % 2 == 0) {
-      // The lower half keeps its size: it takes the next row if it lost one.
+      // The lower half keeps its size: if it lost a row, the next row joins it.
       const std::uint32_t next = links_.next[middle_];
       upper_less_lower_ += (was_lower ? y : -y) - if_true(was_lower, 2 * y_[next]);
       middle_ = was_lower ? next : middle_;
     } else {
-      // It shrinks by one: if it did not lose one, it gives the middle to the upper half.
+      // The lower half shrinks by one: if it lost no row, the middle moves to the upper half.
       const std::uint32_t previous = links_.previous[middle_];
       upper_less_lower_ += (was_lower ? y : -y) + if_true(!was_lower, 2 * y_[middle_]);
       middle_ = !was_lower || at == middle_ ? previous : middle_;
@@ -89,7 +88,7 @@ class ShrinkingMedian {
   double upper_less_lower_ = 0;
 };
 
-// The same with weights: the middle is the first row at which the weight reaches half of the total.
+// The weighted median: the first row at which the cumulative weight reaches half of the total.
 class WeightedShrinkingMedian {
  public:
   WeightedShrinkingMedian(const double* sorted, const double* weights, Row n, std::uint32_t* memory)
@@ -199,7 +198,7 @@ class AbsoluteError final : public Criterion {
 
   double bounded_value(const double* stat) const override { return stat[1]; }
 
-  // The running sums of a scan leave this much behind.
+  // Bound of the rounding error of a scan's running sums.
   double rounding(const NodeView& node) const override {
     return 1e-13 * node.stat[1 + targets_.n_outputs];
   }
@@ -222,7 +221,7 @@ class AbsoluteError final : public Criterion {
   }
 
  private:
-  // The node's targets in ascending order, per output; with ranks, also each row's place in them.
+  // Sorts the node's targets per output. with_ranks: also stores each row's rank.
   void sort_targets(const Row* rows, Row n_rows, NodeScratch& scratch, bool with_ranks) const {
     const std::size_t n = n_rows;
     scratch.keys.resize(2 * n);
@@ -271,7 +270,7 @@ class AbsoluteError final : public Criterion {
     }
   }
 
-  // The weighted median of sorted targets; halfway between two where both are medians.
+  // The weighted median of sorted targets; the midpoint if two targets are medians.
   static double median_of(const double* y, const double* w, std::size_t n, double total) {
     if (w == nullptr) return n % 2 == 1 ? y[n / 2] : (y[n / 2 - 1] + y[n / 2]) / 2;
     double weight = 0;
@@ -287,7 +286,7 @@ class AbsoluteError final : public Criterion {
   void scan_column(const ScanRequest& request, const NodeScratch& node, ScanScratch& scratch,
                    Split& best) const {
     const table::CodedColumn& column = *request.column;
-    const Row n = request.n_entries;  // this criterion lists every row
+    const Row n = request.n_entries;  // not additive: columns have an entry for every row
     if (column.categorical) {
       order_categories(request, scratch);
       scan_sequence<weighted>(request, node, scratch, scratch.sequence.data(), 0, n, best);
@@ -305,7 +304,7 @@ class AbsoluteError final : public Criterion {
     }
   }
 
-  // Entries grouped by category, categories in the order of their medians.
+  // Groups entries by category and orders the categories by their medians.
   void order_categories(const ScanRequest& request, ScanScratch& scratch) const {
     struct Group {
       common::Code code;
@@ -336,8 +335,8 @@ class AbsoluteError final : public Criterion {
     }
   }
 
-  // Tries every boundary of the sequence at which the code changes. The first n_first entries are
-  // the missing ones when they go left: no boundary inside or right after them.
+  // Scores every boundary at which the code changes. If missing values go left, they are the first
+  // n_first entries; there is no boundary inside or right after them.
   template <bool weighted>
   void scan_sequence(const ScanRequest& request, const NodeScratch& node, ScanScratch& scratch,
                      const table::Entry* sequence, Row n_first, Row n, Split& best) const {
@@ -345,7 +344,7 @@ class AbsoluteError final : public Criterion {
     const Row margin = std::max<Row>(request.limits.min_samples_leaf, 1);
     if (n / 2 < margin) return;
     const std::size_t n_outputs = targets_.n_outputs;
-    // errors[i]: Σ of absolute errors of the first i rows and of the rest; medians for constraints
+    // errors[i]: Σ of absolute errors of the first i rows and of the other rows.
     const bool bounded = request.monotonic != 0;
     scratch.errors.assign((bounded ? 3U : 1U) * (static_cast<std::size_t>(n) + 1), 0.0);
     double* const errors = scratch.errors.data();
@@ -363,7 +362,7 @@ class AbsoluteError final : public Criterion {
       for (Row i = 0; i < n; ++i) ranks[i] = rank_of[layout_.row(sequence[i])];
       Median prefix(sorted, weights, n, scratch.links.data());
       Median suffix(sorted, weights, n, scratch.links.data() + Links::size(n));
-      // Two chains of dependent steps, side by side.
+      // Two independent dependency chains in one loop, so that the processor overlaps them.
       for (Row i = 1; i < n; ++i) {
         prefix.remove(ranks[n - i]);
         suffix.remove(ranks[i - 1]);
@@ -375,7 +374,7 @@ class AbsoluteError final : public Criterion {
         }
       }
     }
-    // A later boundary must beat the best by more than rounding.
+    // A later boundary must beat the best by more than the rounding error.
     const double slack = rounding(request.node);
     const double total = request.node.stat[0];
     const double min_weight = request.limits.min_weight_leaf;
@@ -430,7 +429,7 @@ class AbsoluteError final : public Criterion {
   Targets targets_;
   table::EntryLayout layout_;
   std::vector<std::uint32_t> global_rank_;
-  // Rows of different nodes are different rows: threads write to different places.
+  // Nodes have disjoint rows, so threads write to different elements.
   mutable std::vector<std::uint32_t> node_rank_;
 };
 

@@ -1,8 +1,9 @@
-// Absolute error. There is nothing to subtract here: the error of a set of rows depends on its
-// median. But medians of all prefixes of a sequence follow from one another when rows are
-// *removed*: keep the node's targets as a linked list in ascending order, take the rows out in the
-// order of the feature, last first, and the median moves by at most one link. Two sweeps (prefixes
-// and suffixes) give every split's error in linear time, after one sort of the node's targets.
+// Absolute error: Σ |y − median|. The statistics are not additive, because the median of a set
+// does not follow from the medians of its parts.
+//
+// The scan keeps the node's targets in a sorted linked list. It removes rows in descending order of
+// the feature; each removal moves the median by at most one link. One sweep over prefixes and one
+// over suffixes give the error of every split in linear time, after one sort of the targets.
 #pragma once
 
 #include <memory>

@@ -89,9 +89,9 @@ SPINNEY_KERNEL void scan_many(std::uint32_t n_classes, const double* stat, const
              [&](auto width) { scan_many_in<width()>(n_classes, stat, task, keys, out); });
 }
 
-// Adds the rows to counts[cell][class]; where a margin asks for it also the number of rows, as one
-// more class. Neighbours often add to the same place, and would wait for each other: they are
-// counted in two tables, the second of which is added in the end.
+// Adds the weights of rows to counts[cell][class]; with_rows adds the number of rows as one more
+// class. Consecutive rows often share a counter, and one addition would wait for the previous one.
+// Two tables avoid this; the second is added to the first at the end.
 void count_cells(const CellTask& task, std::size_t width, std::uint32_t* counts) {
   const std::size_t size = task.n_cells * width;
   std::uint32_t* const second = counts + size;
@@ -178,7 +178,7 @@ CellCut scan_gini_cells(std::uint32_t n_classes, const double* stat, const CellT
     weight += moved;
     if (weight == total) break;
     if (with_rows && (n_left < task.margin || task.rows.n - n_left < task.margin)) continue;
-    // Two classes are scored by their mixing, as everywhere: Σ of squares = w² − 2·ones·zeros.
+    // Two classes, as in BinaryGini: Σ of squares = w² − 2·ones·zeros.
     const bool two = n_classes == 2;
     const std::int64_t right = total - weight;
     const std::int64_t a = two ? -left[1] * left[0] : squares;
@@ -209,7 +209,7 @@ void sum_class_lanes(std::uint32_t n_classes, const LaneTask& task, const LaneVa
 
 Row sum_classes_below(std::uint32_t n_classes, const RowSpan& rows, const double* values,
                       double cut, double* stat) {
-  // Left and right apart, and neighbours apart, so that no addition waits for the one before.
+  // Four separate tables, so that no addition waits for the previous one.
   std::uint64_t counts[4 * max_lane_classes] = {};
   std::uint64_t* const second = counts + 2 * max_lane_classes;
   Row n_left = 0;

@@ -1,4 +1,4 @@
-// Gini over lanes and cells, with integer weights and one output.
+// Gini impurity of one output with integer weights: scans over lanes and cells.
 #pragma once
 
 #include "spinney/criterion/criterion.h"
@@ -8,7 +8,7 @@ namespace spinney::criterion {
 
 constexpr std::uint32_t max_lane_classes = 64;
 
-// stat: of the node, weight and class weights.
+// stat: the node's weight and class weights.
 void scan_gini_lanes(std::uint32_t n_classes, const double* stat, const LaneTask& task,
                      const LaneKeys* keys, LaneBest& best);
 
@@ -16,12 +16,12 @@ void scan_gini_lanes(std::uint32_t n_classes, const double* stat, const LaneTask
 CellCut scan_gini_cells(std::uint32_t n_classes, const double* stat, const CellTask& task,
                         std::vector<std::uint32_t>& counts);
 
-// stats[lane] = weight and class weights of the rows whose values are at most those of `cut`;
-// n_rows[lane] = how many they are.
+// For each lane, sums the rows with value <= cut: stats[lane] = weight and class weights,
+// n_rows[lane] = number of rows.
 void sum_class_lanes(std::uint32_t n_classes, const LaneTask& task, const LaneValues* values,
                      const LaneValues& cut, double* stats, common::Row* n_rows);
 
-// The same for one column; returns how many rows they are.
+// The same for one column; returns the number of rows.
 common::Row sum_classes_below(std::uint32_t n_classes, const RowSpan& rows, const double* values,
                               double cut, double* stat);
 

@@ -19,7 +19,7 @@ constexpr double log2_e = 1.4426950408889634;
 double log2_of(double x) { return common::log(x) * log2_e; }
 
 // ---------------------------------------------------------------------------------------------
-// What all classification criteria share: stat = [weight, class weights of output 0, of output 1…].
+// Base of all classification criteria. stat = [weight, class weights of output 0, of output 1, …].
 
 class ClassCounts : public Criterion {
  public:
@@ -88,9 +88,9 @@ class ClassCounts : public Criterion {
     return targets_.weights == nullptr || targets_.integral_weights;
   }
   double perfect_score(const NodeView& node) const override {
-    // Scores of the many-class Gini are Σ of squares over weights; pure sides sum to the weight.
+    // Multiclass Gini scores Σ of squares / weight; two pure sides reach the node's weight.
     const double pure =
-        kind_ == CriterionKind::entropy || (kind_ == CriterionKind::gini && gini_counts_mixing())
+        kind_ == CriterionKind::entropy || (kind_ == CriterionKind::gini && scores_pairs())
             ? 0.0
             : node.stat[0] * static_cast<double>(targets_.n_outputs);
     return pure - 1e-12 * node.stat[0];
@@ -100,8 +100,8 @@ class ClassCounts : public Criterion {
     return -(left[0] * impurity(left) + right[0] * impurity(right));
   }
 
-  // Whether the scan scores a split by −(mixed pairs) and not by Σ of squares.
-  bool gini_counts_mixing() const {
+  // Whether the scan's score is −(pairs of different classes) instead of Σ of squares.
+  bool scores_pairs() const {
     return targets_.n_outputs == 1 && targets_.n_classes[0] == 2 &&
            (targets_.weights == nullptr || targets_.integral_weights);
   }
@@ -114,7 +114,7 @@ class ClassCounts : public Criterion {
   std::size_t width_ = 0;
 };
 
-// The weight of a row as an integer: one where there are no weights.
+// The weight of a row as an integer; 1 without weights.
 template <bool weighted>
 struct IntegerWeights {
   const double* weights;
@@ -125,7 +125,7 @@ struct IntegerWeights {
   }
 };
 
-// What the integer scanners of one output share.
+// Base of the integer scanners of one output.
 template <bool weighted>
 class IntegerScanner {
  public:
@@ -153,7 +153,7 @@ class IntegerScanner {
 
  protected:
   SPINNEY_INLINE std::uint32_t label(table::Entry entry) const {
-    // The label travels in the entry unless it did not fit.
+    // The entry contains the label unless it did not fit.
     return layout_.label_bits > 0 ? layout_.label(entry) : labels_[layout_.row(entry)];
   }
 
@@ -163,7 +163,7 @@ class IntegerScanner {
   std::uint32_t n_classes_;
 };
 
-// Gini with two classes: nothing but the left weight of the second class has to be kept.
+// Gini with two classes: the left weight of the second class is the only state.
 template <bool weighted>
 class BinaryGini : public IntegerScanner<weighted> {
  public:
@@ -190,19 +190,19 @@ class BinaryGini : public IntegerScanner<weighted> {
     left_ += static_cast<std::int64_t>(stat[0]);
     left_ones_ += static_cast<std::int64_t>(stat[2]);
   }
-  void take_back(const double* stat) {
+  void move_back(const double* stat) {
     left_ -= static_cast<std::int64_t>(stat[0]);
     left_ones_ -= static_cast<std::int64_t>(stat[2]);
   }
   SPINNEY_INLINE double score(Row n_left, Row n_right) const {
-    // Σ of squares = w² − 2·ones·zeros; the w's are common to all splits of the node.
+    // Σ of squares = w² − 2·ones·zeros. The w terms are the same for all splits of the node.
     const std::int64_t left = left_weight_int(n_left);
     const std::int64_t right = total_ - left;
     const std::int64_t right_ones = ones_ - left_ones_;
     const auto left_mix = static_cast<double>(left_ones_ * (left - left_ones_));
     const auto right_mix = static_cast<double>(right_ones * (right - right_ones));
     if constexpr (weighted) {
-      // The same rounding as without weights, so that weights equal repeated rows to the bit.
+      // Rounds as without weights, so that weight k and k repeated rows give the same bits.
       return -(left_mix * (1.0 / static_cast<double>(left)) +
                right_mix * (1.0 / static_cast<double>(right)));
     } else {
@@ -234,8 +234,8 @@ class BinaryGini : public IntegerScanner<weighted> {
   std::int64_t ones_ = 0;
 };
 
-// Gini with any number of classes. The sums of squares follow the boundary in integers: moving a
-// row of a class with c rows left and t in all adds 2c+1 to the left sum, and 2c+1−2t to the right.
+// Gini with any number of classes. The sums of squares are updated in integers: if a class has c
+// rows on the left and t in total, moving a row adds 2c+1 to the left sum and 2c+1−2t to the right.
 template <bool weighted>
 class ManyClassGini : public IntegerScanner<weighted> {
  public:
@@ -267,7 +267,7 @@ class ManyClassGini : public IntegerScanner<weighted> {
       shift(k, static_cast<std::int64_t>(stat[1 + k]));
     }
   }
-  void take_back(const double* stat) {
+  void move_back(const double* stat) {
     for (std::uint32_t k = 0; k < this->n_classes_; ++k) {
       shift(k, -static_cast<std::int64_t>(stat[1 + k]));
     }
@@ -276,7 +276,7 @@ class ManyClassGini : public IntegerScanner<weighted> {
     const auto left = static_cast<double>(left_squares_);
     const auto right = static_cast<double>(left_squares_ + offset_);
     if constexpr (weighted) {
-      // The same rounding as without weights, so that weights equal repeated rows to the bit.
+      // Rounds as without weights, so that weight k and k repeated rows give the same bits.
       return left * (1.0 / static_cast<double>(left_weight_)) +
              right * (1.0 / static_cast<double>(total_ - left_weight_));
     } else {
@@ -308,12 +308,12 @@ class ManyClassGini : public IntegerScanner<weighted> {
   std::int64_t* twice_total_;  // twice its weight in the node
   std::int64_t left_weight_ = 0;
   std::int64_t left_squares_ = 0;
-  std::int64_t offset_ = 0;  // right sum of squares less the left one
+  std::int64_t offset_ = 0;  // right sum of squares minus the left one
   std::int64_t total_ = 0;
 };
 
-// Entropy: Σ c·log c of the classes follows the boundary as integers, from a table of c·log2 c in
-// fixed point. No rounding gathers up, and equal splits have equal scores.
+// Entropy: Σ c·log2 c over classes, updated with fixed-point values of a table. Rounding errors do
+// not accumulate, and equal splits have equal scores.
 template <bool weighted>
 class TabledEntropy : public IntegerScanner<weighted> {
  public:
@@ -343,7 +343,7 @@ class TabledEntropy : public IntegerScanner<weighted> {
       shift(k, static_cast<std::int64_t>(stat[1 + k]));
     }
   }
-  void take_back(const double* stat) {
+  void move_back(const double* stat) {
     for (std::uint32_t k = 0; k < this->n_classes_; ++k) {
       shift(k, -static_cast<std::int64_t>(stat[1 + k]));
     }
@@ -373,8 +373,8 @@ class TabledEntropy : public IntegerScanner<weighted> {
   std::int64_t sum_ = 0;
 };
 
-// Any criterion, any weights, any number of outputs: class weights in float64, the score from
-// scratch at each boundary (a running score would gather rounding errors).
+// Any criterion, weights and number of outputs: class weights in float64. The score is computed
+// from scratch at every boundary, because a running score would accumulate rounding errors.
 template <CriterionKind kind>
 class RealScanner {
  public:
@@ -429,7 +429,7 @@ class RealScanner {
     }
   }
   void move_block(const double* stat) { shift(stat, 1.0); }
-  void take_back(const double* stat) { shift(stat, -1.0); }
+  void move_back(const double* stat) { shift(stat, -1.0); }
   double score(Row, Row) const { return side(left_) + side(right_); }
   double tie(Row, Row) const { return squares(left_) + squares(right_); }
   double left_weight(Row) const { return left_[0]; }
@@ -478,7 +478,7 @@ class RealScanner {
 
 SPINNEY_KERNEL void scan_binary_gini(BinaryGini<false>& scanner, const ScanRequest& request,
                                      Split& best) {
-  BinaryGini<false> local = scanner;  // a local copy lives in registers
+  BinaryGini<false> local = scanner;  // a local copy stays in registers
   scan_dense(local, request, best);
 }
 
@@ -495,7 +495,7 @@ SPINNEY_KERNEL void scan_tabled_entropy(TabledEntropy<false>& scanner, const Sca
 }
 
 template <bool weighted>
-class Gini final : public ClassCounts {
+class Gini final : public ClassCounts, public LaneCriterion {
  public:
   Gini(const Targets& targets, const table::EntryLayout& layout)
       : ClassCounts(CriterionKind::gini, targets, layout) {
@@ -505,27 +505,24 @@ class Gini final : public ClassCounts {
         reciprocals_[n] = 1.0 / static_cast<double>(n);
       }
     }
-    lanes_ = targets.n_classes[0] <= max_lane_classes;
-    for (std::size_t row = 0; weighted && lanes_ && row < targets.n_rows; ++row) {
-      lanes_ = targets.weights[row] < 65536;
+    has_lanes_ = targets.n_classes[0] <= max_lane_classes;
+    for (std::size_t row = 0; weighted && has_lanes_ && row < targets.n_rows; ++row) {
+      has_lanes_ = targets.weights[row] < 65536;  // packed into 16 bits
     }
   }
 
-  bool has_lanes() const override { return lanes_; }
+  const LaneCriterion* lanes() const override { return has_lanes_ ? this : nullptr; }
   bool fits_lanes(const NodeView& node) const override {
     return node.n_rows <= max_lane_rows && node.stat[0] <= max_lane_weight;
   }
   void load(const Row* rows, Row n, RowTargets& out) const override {
-    if (!lanes_) return;
     out.packed.resize(n);
     for (Row i = 0; i < n; ++i) {
       const auto w = weighted ? static_cast<std::uint32_t>(targets_.weights[rows[i]]) : 1U;
       out.packed[i] = (w << 16) | targets_.labels[rows[i]];
     }
   }
-  using ClassCounts::sum;
-  void sum(const RowSpan& rows, double* stat) const override {
-    if (rows.packed == nullptr) return ClassCounts::sum(rows.rows, rows.n, stat);
+  void sum_rows(const RowSpan& rows, double* stat) const override {
     sum_classes(targets_.n_classes[0], rows, stat);
   }
   void scan_lanes(const NodeView& node, const LaneTask& task, const LaneKeys* keys,
@@ -537,13 +534,11 @@ class Gini final : public ClassCounts {
     return scan_gini_cells(targets_.n_classes[0], node.stat, task, scratch.cell_counts);
   }
   void sum_lanes(const LaneTask& task, const LaneValues* values, const LaneValues& cut,
-                 double* stats, Row* n_rows, ScanScratch& scratch) const override {
-    if (!lanes_) return ClassCounts::sum_lanes(task, values, cut, stats, n_rows, scratch);
+                 double* stats, Row* n_rows) const override {
     sum_class_lanes(targets_.n_classes[0], task, values, cut, stats, n_rows);
   }
-  Row sum_below(const RowSpan& rows, const double* values, double cut, double* stat,
-                ScanScratch& scratch) const override {
-    if (!lanes_) return ClassCounts::sum_below(rows, values, cut, stat, scratch);
+  Row sum_below(const RowSpan& rows, const double* values, double cut,
+                double* stat) const override {
     return sum_classes_below(targets_.n_classes[0], rows, values, cut, stat);
   }
   double score(const double* left, const double* right) const override {
@@ -577,8 +572,8 @@ class Gini final : public ClassCounts {
   }
 
  private:
-  std::vector<double> reciprocals_;  // of 0 … n_rows; a product is cheaper than a quotient
-  bool lanes_ = false;
+  std::vector<double> reciprocals_;  // 1/i for i = 0 … n_rows: a product is cheaper than a division
+  bool has_lanes_ = false;
 };
 
 template <bool weighted>
@@ -586,7 +581,7 @@ class Entropy final : public ClassCounts {
  public:
   Entropy(const Targets& targets, const table::EntryLayout& layout, std::size_t total_weight)
       : ClassCounts(CriterionKind::entropy, targets, layout), table_(total_weight + 1) {
-    // As many bits of fraction as leave room for twice the largest sum.
+    // The largest number of fraction bits with which twice the largest sum does not overflow.
     const auto n = static_cast<double>(total_weight);
     const int whole_bits =
         2 + static_cast<int>(std::ceil(log2_of(std::max(2.0, n * log2_of(std::max(2.0, n))))));
@@ -624,7 +619,7 @@ class RealClassification final : public ClassCounts {
   }
 };
 
-// Σ weights, where a table of that length is reasonable; otherwise 0.
+// Σ weights if a table of that length is affordable; otherwise 0.
 std::size_t table_length(const Targets& targets) {
   constexpr double largest = 4'000'000;  // 32 MB
   if (targets.weights == nullptr) {

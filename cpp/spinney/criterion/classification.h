@@ -1,6 +1,5 @@
-// Gini, entropy and misclassification, for one output or several. Class weights are summed in
-// integers wherever the weights are integers, so that equal splits have equal scores whatever the
-// order of the rows.
+// Gini impurity, entropy and misclassification, for one or several outputs. Integer weights are
+// summed as integers, so that equal splits have equal scores for any order of the rows.
 #pragma once
 
 #include <memory>

@@ -1,10 +1,9 @@
-// Several columns of one node side by side: a *lane* is a column. What is done to one lane is done
-// to all eight, in the same instruction where the processor can.
+// Eight columns of a node in SIMD vectors: a *lane* is a column.
 //
-// Small nodes are sorted exactly: a *key* is a code and the position of its row in the node, and a
-// sorting network orders all lanes with the same sequence of minima and maxima, without a branch.
-// Large nodes are counted column by column: codes are cut into *cells*, and only the cuts between
-// cells are scored; the search then looks at the values inside the two cells beside the best cut.
+// Small nodes are sorted: a *key* is a code and the position of its row in the node. A sorting
+// network sorts all lanes with the same minima and maxima, without branches. Large nodes use a
+// histogram per column: a *cell* is a range of codes, and only cuts between cells are scored. The
+// search then scans the values inside the two cells next to the best cut.
 #pragma once
 
 #include <array>
@@ -20,7 +19,7 @@
 
 namespace spinney::criterion {
 
-// Eight lanes as one value; the compiler makes of it what the instruction set has.
+// Eight lanes as one value; the compiler maps it to the registers of the instruction set.
 using Lanes32 = std::uint32_t __attribute__((vector_size(32)));
 using Lanes64 = std::int64_t __attribute__((vector_size(64)));
 using LanesReal = double __attribute__((vector_size(64)));
@@ -37,12 +36,12 @@ SPINNEY_INLINE void store_lanes(const Vector& from, Array& to) {
   static_assert(sizeof(from) == sizeof(to));
   __builtin_memcpy(&to, &from, sizeof(to));
 }
-constexpr common::Row max_lane_rows = 256;  // positions take 8 bits of a key,
+constexpr common::Row max_lane_rows = 256;  // a key has 8 bits for the position
 constexpr int lane_position_bits = 8;
-constexpr std::size_t max_lane_codes = std::size_t{1} << 24;  // and codes the other 24
+constexpr std::size_t max_lane_codes = std::size_t{1} << 24;  // and 24 for the code
 constexpr std::size_t max_cells = 256;
 
-// 1/0 … 1/max_lane_weight: up to this weight of a small node a product replaces a quotient.
+// 1/i up to the largest weight of a small node, so that a product replaces a division; 1/0 is 0.
 constexpr std::int32_t max_lane_weight = 4096;
 inline const double* small_reciprocals() {
   static const auto table = [] {
@@ -53,8 +52,7 @@ inline const double* small_reciprocals() {
   return table.data();
 }
 
-// Few lanes in use are worth loops of their own: calls body with the least of 2, 4 and 8 that holds
-// n_used, as a constant.
+// Calls body with the smallest of 2, 4 and 8 that is at least n_used, as a constant.
 template <class Body>
 SPINNEY_INLINE void with_lanes(std::size_t n_used, const Body& body) {
   if (n_used <= 2) {
@@ -70,20 +68,20 @@ struct alignas(32) LaneKeys {
   std::uint32_t lane[common::n_lanes];
 };
 
-// Values of one row, and the thresholds up to which they go left.
+// One number per lane: the values of a row, or thresholds.
 struct alignas(64) LaneValues {
   double lane[common::n_lanes];
 };
 
-// What to do to lanes: the node's rows, the lanes that are columns, and the rows that each side of
-// a cut must have.
+// The node's rows, the number of lanes in use, and the minimum number of rows on each side
+// (margin).
 struct LaneTask {
   RowSpan rows;
   std::size_t n_used = common::n_lanes;
   common::Row margin = 1;
 };
 
-// A cell of a criterion that keeps means.
+// The sums of one cell for squared error.
 struct MeanCell {
   double sum = 0;
   double weight = 0;
@@ -97,13 +95,13 @@ struct CellTask {
   common::Row margin = 1;
 };
 
-// The best cut of a column: after the cell `at`.
+// The best cut of a column: the cells up to `at` go left.
 struct CellCut {
   double score = -std::numeric_limits<double>::infinity();
   std::uint32_t at = 0;
 };
 
-// The best cut of each lane: after `at` rows or cells, less one.
+// The best cut of each lane: the rows at positions 0 … at go left.
 struct LaneBest {
   alignas(64) double score[common::n_lanes];
   std::uint32_t at[common::n_lanes];
@@ -117,7 +115,7 @@ struct LaneBest {
   }
 };
 
-// Keeps the better of the lanes' present cuts; equal neighbours are no cut.
+// Stores the current cut of each lane if it is better. Equal neighbours cannot be cut apart.
 template <std::size_t width>
 SPINNEY_INLINE void keep_better(const double* score, const LaneKeys& here, const LaneKeys& next,
                                 std::uint32_t i, LaneBest& best) {
@@ -129,8 +127,8 @@ SPINNEY_INLINE void keep_better(const double* score, const LaneKeys& here, const
   }
 }
 
-// Sorts every lane of keys[0 … n): Batcher's odd-even merge sort, whose comparisons do not depend
-// on the data, with those left out that reach beyond n.
+// Sorts every lane of keys[0 … n) by Batcher's odd-even merge sort. Its comparisons do not depend
+// on the data; those with positions beyond n are skipped.
 SPINNEY_INLINE void sort_lanes(LaneKeys* keys, std::size_t n) {
   const auto exchange = [&](std::size_t i, std::size_t j) {
     const auto a = load_lanes<Lanes32>(keys[i]);

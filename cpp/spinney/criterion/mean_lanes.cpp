@@ -47,7 +47,7 @@ SPINNEY_INLINE void scan_reals_in(const double* stat, const LaneTask& task, cons
                                   LaneBest& out) {
   alignas(64) double sum[n_lanes] = {};
   alignas(64) double left[n_lanes] = {};
-  const double least = 1e-15 * stat[0];  // a weight lost in rounding is no side
+  const double least = 1e-15 * stat[0];  // a side must weigh more than rounding
   LaneBest best = out;
   const Row last = task.rows.n - task.margin;
   for (Row i = 0; i < last; ++i) {

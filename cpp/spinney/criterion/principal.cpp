@@ -26,8 +26,8 @@ std::vector<double> first_principal_component(const double* stats, std::size_t n
       }
     }
   }
-  // Start from the class that varies most; it cannot be orthogonal to the leading component
-  // unless that component does not involve it.
+  // Start from the class with the largest variance. It is orthogonal to the leading component only
+  // if that component does not involve it.
   std::size_t start = 0;
   for (std::size_t k = 1; k < n_classes; ++k) {
     if (covariance[k * n_classes + k] > covariance[start * n_classes + start]) start = k;

@@ -15,24 +15,24 @@ namespace {
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
-// The term of a row that the impurity needs beside Σw and Σw·y.
+// The impurity's third sum, beside Σw and Σw·y: the term of one row.
 template <CriterionKind kind>
 double own_term(double y) {
   if constexpr (kind == CriterionKind::squared_error) return y * y;
   return y > 0 ? y * common::log(y) : 0.0;
 }
 
-// How much a side with sum s and weight w of a node with sum `total` explains: larger is better.
+// The score of a side with sum s and weight w in a node with sum `total`; larger is better.
 template <CriterionKind kind>
 SPINNEY_INLINE double explained(double s, double w, double total) {
   if constexpr (kind == CriterionKind::squared_error) return s * s / w;
-  // A side without events has no rate: such splits are forbidden. Its sum may come as a difference
-  // and then be what rounding left of zero.
+  // A side without events has no rate: such splits are forbidden. The sum may be a difference, so
+  // that rounding leaves a small number instead of zero.
   const double nothing = std::max(epsilon, 1e-12 * total);
   return s <= nothing ? -std::numeric_limits<double>::infinity() : s * common::log(s / w);
 }
 
-// Rows as the scan reads them: the weighted target, and the weight where there are weights.
+// The scan's data of one row with a weight; without weights it is the target alone.
 struct WeightedTarget {
   double wy;
   double w;
@@ -73,7 +73,7 @@ class MeanScanner {
     weight_ += stat[0];
     sum_ += stat[1];
   }
-  void take_back(const double* stat) {
+  void move_back(const double* stat) {
     weight_ -= stat[0];
     sum_ -= stat[1];
   }
@@ -91,10 +91,10 @@ class MeanScanner {
     const double left = left_weight(n_left);
     const double right = right_weight(n_right);
     if constexpr (kind == CriterionKind::squared_error) {
-      // s_l²/w_l + s_r²/w_r is s²/w plus this, up to a factor of w: (w·s_l − w_l·s)² / (w_l·w_r).
-      // No quotient, and nothing but the interesting part is rounded.
+      // s_l²/w_l + s_r²/w_r = s²/w + (w·s_l − w_l·s)² / (w·w_l·w_r). The constants s²/w and 1/w are
+      // left out: this saves a division, and rounding affects only the part that varies.
       const double apart = total_weight_ * sum_ - left * total_sum_;
-      // Weights equal repeated rows to the bit: the same products of reciprocals.
+      // The same products of reciprocals: weight k and k repeated rows give the same bits.
       if constexpr (weighted) return apart * apart * ((1.0 / left) * (1.0 / right));
       return apart * apart * (reciprocals_[n_left] * reciprocals_[n_right]);
     } else {
@@ -123,7 +123,7 @@ class MeanScanner {
   double total_sum_ = 0;
 };
 
-// Several outputs: one sum each, scores added.
+// Several outputs: one sum per output; the score is the sum of their scores.
 template <CriterionKind kind>
 class ManyMeansScanner {
  public:
@@ -156,7 +156,7 @@ class ManyMeansScanner {
     for (std::size_t o = 0; o < n_outputs_; ++o) left_[o] += w * value_of(o, row);
   }
   void move_block(const double* stat) { shift(stat, 1.0); }
-  void take_back(const double* stat) { shift(stat, -1.0); }
+  void move_back(const double* stat) { shift(stat, -1.0); }
   void add(double* stat, table::Entry entry) const {
     const Row row = layout_.row(entry);
     const double w = weight_of(row);
@@ -199,7 +199,7 @@ class ManyMeansScanner {
 template <CriterionKind kind, bool weighted>
 SPINNEY_INLINE void scan_means(const MeanScanner<kind, weighted>& scanner,
                                const ScanRequest& request, Split& best) {
-  MeanScanner<kind, weighted> local = scanner;  // a local copy lives in registers
+  MeanScanner<kind, weighted> local = scanner;  // a local copy stays in registers
   scan_dense(local, request, best);
 }
 
@@ -220,10 +220,9 @@ SPINNEY_KERNEL void scan_poisson(const MeanScanner<CriterionKind::poisson, true>
   scan_means(s, request, best);
 }
 
-// Where the targets lie far from zero compared with their spread, squares of them would lose the
-// digits that matter: such targets are shifted by a round number near their mean. The number is a
-// multiple of a power of two near the spread, so the difference is exact for all but outliers, and
-// targets that are integers stay integers.
+// If targets are far from zero compared with their spread, their squares lose significant digits.
+// Such targets are shifted by a number near their mean. The shift is a multiple of a power of two
+// near the spread: the difference is exact except for outliers, and integers stay integers.
 double round_shift(const double* y, std::size_t n) {
   if (n == 0) return 0;
   double low = y[0];
@@ -241,7 +240,7 @@ double round_shift(const double* y, std::size_t n) {
 
 // stat = [weight, Σw·y of each output, Σw·own_term], y shifted for squared error.
 template <CriterionKind kind>
-class Means final : public Criterion {
+class Means final : public Criterion, public LaneCriterion {
  public:
   Means(const Targets& targets, const table::EntryLayout& layout)
       : targets_(targets), layout_(layout) {
@@ -270,19 +269,17 @@ class Means final : public Criterion {
 
   std::size_t stat_size() const override { return targets_.n_outputs + 2; }
 
-  bool has_lanes() const override {
-    return kind == CriterionKind::squared_error && targets_.n_outputs == 1;
+  const LaneCriterion* lanes() const override {
+    return kind == CriterionKind::squared_error && targets_.n_outputs == 1 ? this : nullptr;
   }
   void load(const Row* rows, Row n, RowTargets& out) const override {
-    if (!has_lanes()) return;
     out.means.resize(n);
     for (Row i = 0; i < n; ++i) {
       const double w = targets_.weights != nullptr ? targets_.weights[rows[i]] : 1.0;
       out.means[i] = {values_[rows[i]], w};
     }
   }
-  void sum(const RowSpan& rows, double* stat) const override {
-    if (rows.means == nullptr) return sum(rows.rows, rows.n, stat);
+  void sum_rows(const RowSpan& rows, double* stat) const override {
     double weight = 0;
     double total = 0;
     double own = 0;
@@ -305,13 +302,11 @@ class Means final : public Criterion {
     return scan_mean_cells(node.stat, task, scratch.mean_cells, scratch.cell_counts);
   }
   void sum_lanes(const LaneTask& task, const LaneValues* values, const LaneValues& cut,
-                 double* stats, Row* n_rows, ScanScratch& scratch) const override {
-    if (!has_lanes()) return Criterion::sum_lanes(task, values, cut, stats, n_rows, scratch);
+                 double* stats, Row* n_rows) const override {
     sum_mean_lanes(task, values, cut, stats, n_rows);
   }
-  Row sum_below(const RowSpan& rows, const double* values, double cut, double* stat,
-                ScanScratch& scratch) const override {
-    if (!has_lanes()) return Criterion::sum_below(rows, values, cut, stat, scratch);
+  Row sum_below(const RowSpan& rows, const double* values, double cut,
+                double* stat) const override {
     return sum_means_below(rows, values, cut, stat);
   }
 
@@ -358,7 +353,7 @@ class Means final : public Criterion {
         impurity -= mean * common::log(mean);
       }
     }
-    // Rounding may leave a pure node a little below zero.
+    // Rounding may make the impurity of a pure node slightly negative.
     return std::max(0.0, impurity / static_cast<double>(n_outputs));
   }
 
@@ -417,7 +412,7 @@ class Means final : public Criterion {
   std::vector<double> values_;
   std::vector<WeightedTarget> weighted_;
   bool integral_ = false;
-  std::vector<double> reciprocals_;  // of 0 … n_rows; a product is cheaper than a quotient
+  std::vector<double> reciprocals_;  // 1/i for i = 0 … n_rows: a product is cheaper than a division
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Squared error and Poisson deviance: both need only Σw and Σw·y of each side.
+// Squared error and Poisson deviance: the score needs only Σw and Σw·y of each side.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// What rows add up to, by their position in a list of rows: it travels with the rows as nodes are
-// divided, so that loops over a node read it in order.
+// Targets and weights in the order of a list of rows. Partitioning a node moves them with its rows,
+// so that loops over a node read memory in order.
 #pragma once
 
 #include <cstdint>

@@ -1,22 +1,9 @@
-// The loops over a column, written once for every additive criterion. A Scanner holds the sums of
-// the rows left and right of the moving boundary:
-//
-//   void reset(const double* total)            all rows right
-//   void move(Entry)                           one row from right to left
-//   void move_block(const double* stat)        a set of rows from right to left
-//   void take_back(const double* stat)         a set of rows from left to right
-//   void add(double* stat, Entry) const        adds a row to a stat
-//   double score(Row n_left, Row n_right)      score of the split here
-//   double tie(Row, Row)                       decides between equal scores; 0 where not needed
-//   double left_weight(Row), right_weight(Row), left_value(Row), right_value(Row)
-//   static constexpr bool has_tie, has_cheap_score (a few multiplications, and no tie)
-//   bool one_dimensional() const               categories ordered by order_key are optimal
-//   double order_key(const double* stat, size_t direction) const; size_t n_directions() const
-//   size_t stat_size() const; const EntryLayout& layout() const
+// The scans of one column, shared by all additive criteria.
 #pragma once
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstring>
 #include <numeric>
 
@@ -26,14 +13,41 @@
 
 namespace spinney::criterion {
 
-// Enumerating all subsets of m categories costs 2^(m-1) scores; up to here it is cheap.
+// The sums left and right of a boundary that moves through a column.
+template <class S>
+concept Scanner = requires(S scanner, const S& state, table::Entry entry, const double* stat,
+                           double* sums, common::Row n, std::size_t direction) {
+  { S::has_tie } -> std::convertible_to<bool>;
+  // The score takes only a few multiplications, and has_tie is false.
+  { S::has_cheap_score } -> std::convertible_to<bool>;
+  scanner.reset(stat);                            // all rows right; stat: the node's
+  scanner.move(entry);                            // one row from right to left
+  scanner.move_block(stat);                       // a set of rows from right to left
+  scanner.move_back(stat);                        // a set of rows from left to right
+  state.add(sums, entry);                         // adds a row to a stat
+  { state.score(n, n) } -> std::same_as<double>;  // arguments: number of rows left and right
+  { state.tie(n, n) } -> std::same_as<double>;    // orders equal scores
+  { state.left_weight(n) } -> std::same_as<double>;
+  { state.right_weight(n) } -> std::same_as<double>;
+  { state.left_value(n) } -> std::same_as<double>;
+  { state.right_value(n) } -> std::same_as<double>;
+  // Whether the order of categories by order_key contains the best subset as a prefix.
+  { state.one_dimensional() } -> std::same_as<bool>;
+  { state.n_directions() } -> std::same_as<std::size_t>;
+  { state.order_key(stat, direction) } -> std::same_as<double>;
+  { state.stat_size() } -> std::same_as<std::size_t>;
+  { state.layout() } -> std::same_as<const table::EntryLayout&>;
+};
+
+// Enumerating all subsets of m categories costs 2^(m-1) scores; this limit keeps it cheap.
 constexpr std::size_t max_enumerated = 10;
 
-template <class Scanner>
-SPINNEY_INLINE bool allowed(const Scanner& scanner, const ScanRequest& request, common::Row n_left,
-                            common::Row n_right) {
+// Whether both sides keep the limits and monotonic constraints of the request.
+template <Scanner S>
+SPINNEY_INLINE bool is_allowed(const S& scanner, const ScanRequest& request, common::Row n_left,
+                               common::Row n_right) {
   const double min_weight = request.limits.min_weight_leaf;
-  // A side whose weight is lost in the rounding of the total is no side.
+  // Each side must weigh more than the rounding error of the total.
   const double least = 1e-15 * request.node.stat[0];
   const double left_weight = scanner.left_weight(n_left);
   const double right_weight = scanner.right_weight(n_right);
@@ -46,32 +60,32 @@ SPINNEY_INLINE bool allowed(const Scanner& scanner, const ScanRequest& request, 
          right <= request.node.upper && (left - right) * request.monotonic <= 0;
 }
 
-// Whether the split here beats `best`; if so its score is kept there.
-template <class Scanner>
-SPINNEY_INLINE bool improves(const Scanner& scanner, const ScanRequest& request, common::Row n_left,
+// Whether the current split beats `best`; if so, stores its score there.
+template <Scanner S>
+SPINNEY_INLINE bool improves(const S& scanner, const ScanRequest& request, common::Row n_left,
                              common::Row n_right, Split& best) {
   const double score = scanner.score(n_left, n_right);
-  if constexpr (Scanner::has_tie) {
+  if constexpr (S::has_tie) {
     if (!(score >= best.score)) return false;
     const double tie = scanner.tie(n_left, n_right);
     if (score == best.score && !(tie > best.tie)) return false;
-    if (!allowed(scanner, request, n_left, n_right)) return false;
+    if (!is_allowed(scanner, request, n_left, n_right)) return false;
     best.tie = tie;
   } else {
     if (!(score > best.score)) [[likely]] {
       return false;
     }
-    if (!allowed(scanner, request, n_left, n_right)) return false;
+    if (!is_allowed(scanner, request, n_left, n_right)) return false;
   }
   best.score = score;
   return true;
 }
 
-// Every row has an entry and none is missing: the loop that matters. Whether two neighbours differ
-// is as good as random where values are tied, so a cheap score is computed first and asked about:
-// that it beats the best is rare, and rare is what branches are good at.
-template <class Scanner>
-SPINNEY_INLINE void scan_dense(Scanner& scanner, const ScanRequest& request, Split& best) {
+// The hot loop: every row has an entry and no value is missing. With ties, whether two neighbours
+// differ is unpredictable; whether a score beats the best is predictable, because it is rare. A
+// cheap score is therefore computed and compared first.
+template <Scanner S>
+SPINNEY_INLINE void scan_dense(S& scanner, const ScanRequest& request, Split& best) {
   const table::Entry* const entries = request.entries;
   const common::Row n = request.n_entries;
   const common::Row margin = std::max<common::Row>(request.limits.min_samples_leaf, 1);
@@ -89,10 +103,10 @@ SPINNEY_INLINE void scan_dense(Scanner& scanner, const ScanRequest& request, Spl
     scanner.move(current);
     const bool differs = ((current ^ next) >> code_shift) != 0;
     current = next;
-    if constexpr (Scanner::has_cheap_score) {
+    if constexpr (S::has_cheap_score) {
       const double score = scanner.score(i + 1, n - i - 1);
       if (score > best_score) [[unlikely]] {
-        if (!differs || !allowed(scanner, request, i + 1, n - i - 1)) continue;
+        if (!differs || !is_allowed(scanner, request, i + 1, n - i - 1)) continue;
         best_score = score;
         found = i;
       }
@@ -101,7 +115,7 @@ SPINNEY_INLINE void scan_dense(Scanner& scanner, const ScanRequest& request, Spl
     }
   }
   if (found == n) return;
-  if constexpr (Scanner::has_cheap_score) best.score = best_score;
+  if constexpr (S::has_cheap_score) best.score = best_score;
   const table::EntryLayout& layout = scanner.layout();
   best.feature = request.feature;
   best.categorical = false;
@@ -113,18 +127,18 @@ SPINNEY_INLINE void scan_dense(Scanner& scanner, const ScanRequest& request, Spl
   best.above = layout.row(entries[found + 1]);
 }
 
-// The stat of the rows that a column does not list: the node's less the others'.
-template <class Scanner>
-void implicit_stat(const Scanner& scanner, const ScanRequest& request, double* stat) {
+// The stat of the rows without an entry = the node's minus that of the entries.
+template <Scanner S>
+void implicit_stat(const S& scanner, const ScanRequest& request, double* stat) {
   const std::size_t size = scanner.stat_size();
   std::fill(stat, stat + size, 0.0);
   for (common::Row i = 0; i < request.n_entries; ++i) scanner.add(stat, request.entries[i]);
   for (std::size_t k = 0; k < size; ++k) stat[k] = request.node.stat[k] - stat[k];
 }
 
-// Numeric columns with missing or implicit values. Missing rows are tried right, then left.
-template <class Scanner>
-void scan_numeric(Scanner& scanner, const ScanRequest& request, ScanScratch& scratch, Split& best) {
+// Numeric columns with missing or implicit values. Tries missing values right, then left.
+template <Scanner S>
+void scan_numeric(S& scanner, const ScanRequest& request, ScanScratch& scratch, Split& best) {
   const table::CodedColumn& column = *request.column;
   const table::EntryLayout layout = scanner.layout();
   const table::Entry* const entries = request.entries;
@@ -138,7 +152,7 @@ void scan_numeric(Scanner& scanner, const ScanRequest& request, ScanScratch& scr
         entries);
   };
   const common::Row end_listed =
-      position(column.missing_code);  // listed and not missing: [0, end_listed)
+      position(column.missing_code);  // entries that are not missing: [0, end_listed)
   const bool implicit_missing = n_implicit > 0 && column.is_missing(column.implicit_code);
   const common::Row n_missing = implicit_missing ? n_implicit : request.n_entries - end_listed;
   const bool has_block = n_implicit > 0 && !implicit_missing;
@@ -201,9 +215,9 @@ void scan_numeric(Scanner& scanner, const ScanRequest& request, ScanScratch& scr
   }
 }
 
-// A range of values of a numeric column; what is smaller is left already.
-template <class Scanner>
-void scan_range(Scanner& scanner, const ScanRequest& request, Split& best) {
+// A range of a numeric column's values; all rows with smaller values are left.
+template <Scanner S>
+void scan_range(S& scanner, const ScanRequest& request, Split& best) {
   const table::EntryLayout layout = scanner.layout();
   const table::Entry* const entries = request.entries;
   const common::Row n = request.node.n_rows;
@@ -227,14 +241,13 @@ void scan_range(Scanner& scanner, const ScanRequest& request, Split& best) {
   }
 }
 
-// Categories: the rows of one category move together. Ordered by their mean (or the fraction of
-// the second class) the best prefix is the best subset, for one output and a concave impurity
-// (Fisher 1958, Breiman et al. 1984). With more classes all subsets are tried while they are few;
-// beyond that the orders by each class's fraction and by the first principal component of the
-// class fractions (Coppersmith, Hong, Hosking 1999) are scanned, and the best of them taken.
-template <class Scanner>
-void scan_categorical(Scanner& scanner, const ScanRequest& request, ScanScratch& scratch,
-                      Split& best) {
+// Categories: all rows of a category go to the same side. One output and a concave impurity: sorted
+// by mean (or by the fraction of the second class), the best prefix is the best subset (Fisher
+// 1958; Breiman et al. 1984). More classes or outputs: all subsets if there are few categories.
+// Otherwise the best prefix of several orders: by each class's fraction, and by the first principal
+// component of the class fractions (Coppersmith, Hong, Hosking 1999).
+template <Scanner S>
+void scan_categorical(S& scanner, const ScanRequest& request, ScanScratch& scratch, Split& best) {
   const table::CodedColumn& column = *request.column;
   const table::EntryLayout layout = scanner.layout();
   const std::size_t size = scanner.stat_size();
@@ -280,8 +293,8 @@ void scan_categorical(Scanner& scanner, const ScanRequest& request, ScanScratch&
   };
 
   if (!scanner.one_dimensional() && m <= max_enumerated) {
-    // Walk the subsets without the last category in Gray code order: one category changes side at
-    // a step. Its complement is the same split, so half the subsets are enough.
+    // Gray code order: one category changes sides per step. A subset and its complement are the
+    // same split, so the last category always stays right.
     scanner.reset(request.node.stat);
     common::Row n_left = 0;
     std::uint32_t subset = 0;
@@ -293,7 +306,7 @@ void scan_categorical(Scanner& scanner, const ScanRequest& request, ScanScratch&
         scanner.move_block(stat);
         n_left += groups[static_cast<std::size_t>(g)].n_rows;
       } else {
-        scanner.take_back(stat);
+        scanner.move_back(stat);
         n_left -= groups[static_cast<std::size_t>(g)].n_rows;
       }
       if (n_left < margin || n - n_left < margin) continue;
@@ -347,9 +360,9 @@ void scan_categorical(Scanner& scanner, const ScanRequest& request, ScanScratch&
                                   : best.n_left > n - best.n_left;
 }
 
-// Everything that the plain loop does not serve.
-template <class Scanner>
-void scan_other(Scanner& scanner, const ScanRequest& request, ScanScratch& scratch, Split& best) {
+// All scans that scan_dense does not support.
+template <Scanner S>
+void scan_other(S& scanner, const ScanRequest& request, ScanScratch& scratch, Split& best) {
   if (request.before != nullptr) {
     scan_range(scanner, request, best);
   } else if (request.column->categorical) {
@@ -359,7 +372,7 @@ void scan_other(Scanner& scanner, const ScanRequest& request, ScanScratch& scrat
   }
 }
 
-// Whether the plain loop serves: every row of the node listed, none missing.
+// Whether scan_dense applies: numeric, an entry for every row of the node, no missing value.
 inline bool is_dense(const ScanRequest& request, const table::EntryLayout& layout) {
   const table::CodedColumn& column = *request.column;
   return request.before == nullptr && !column.categorical &&

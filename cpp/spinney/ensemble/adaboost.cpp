@@ -141,7 +141,7 @@ class AdaBoost {
     }
     targets.weights = weights;
     targets.integral_weights = false;
-    if (tree::CountedGrower::serves(table, targets, options.tree)) {
+    if (tree::CountedGrower::supports(table, targets, options.tree)) {
       learner_ = std::make_unique<ShallowLearner>(table, targets, options.tree, weights);
     } else {
       learner_ = std::make_unique<AnyLearner>(table, targets, options.tree, weights);

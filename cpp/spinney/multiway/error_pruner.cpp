@@ -7,7 +7,7 @@ namespace spinney::multiway {
 
 namespace {
 
-// The z that a standard normal exceeds with probability p: Acklam's start, and a step of Halley.
+// The upper p-quantile of the standard normal: a rational approximation, refined by Halley steps.
 double normal_quantile_above(double p) {
   constexpr double sqrt_2 = 1.4142135623730951;
   constexpr double sqrt_2pi = 2.5066282746310002;
@@ -33,20 +33,20 @@ class ErrorPruner {
   void run() { prune(0, rows_.items); }
 
  private:
-  double as_leaf(const MultiwayNode& node) const {
-    const double mistakes = node.weight - node.most();
-    return mistakes + extra_errors(node.weight, mistakes, confidence_);
+  double errors_as_leaf(const MultiwayNode& node) const {
+    const double errors = node.weight - node.majority_weight();
+    return errors + extra_errors(node.weight, errors, confidence_);
   }
 
-  // Mistakes to be expected of a subtree if it gets these rows.
+  // The expected errors of a subtree on these rows.
   double estimate(std::size_t at, const QuinlanItems& items) const {
     MultiwayNode here = nodes_[at];
     if (here.is_leaf()) {
       rows_.count(items, here);
-      return as_leaf(here);
+      return errors_as_leaf(here);
     }
     double sum = 0;
-    const std::vector<QuinlanItems> branches = rows_.divide(items, here);
+    const std::vector<QuinlanItems> branches = rows_.partition(items, here);
     for (std::size_t b = 0; b < branches.size(); ++b) {
       if (branches[b].size() == 0) continue;
       sum += estimate(static_cast<std::size_t>(here.children[b]), branches[b]);
@@ -54,17 +54,17 @@ class ErrorPruner {
     return sum;
   }
 
-  // Prunes a subtree that gets these rows; returns the mistakes to be expected of it.
+  // Prunes a subtree that these rows reach; returns its expected errors.
   double prune(std::size_t at, const QuinlanItems& items) {
-    constexpr double slack = 0.1;  // C4.5's
+    constexpr double slack = 0.1;  // as in C4.5
     rows_.count(items, nodes_[at]);
     watch_.poll(100 + 20 * items.size());
-    const double of_leaf = as_leaf(nodes_[at]);
-    if (nodes_[at].is_leaf()) return of_leaf;
-    double of_tree = 0;
+    const double leaf_errors = errors_as_leaf(nodes_[at]);
+    if (nodes_[at].is_leaf()) return leaf_errors;
+    double tree_errors = 0;
     std::size_t largest = 0;
     {
-      const std::vector<QuinlanItems> branches = rows_.divide(items, nodes_[at]);
+      const std::vector<QuinlanItems> branches = rows_.partition(items, nodes_[at]);
       for (std::size_t b = 0; b < branches.size(); ++b) {
         const auto child = static_cast<std::size_t>(nodes_[at].children[b]);
         if (branches[b].size() == 0) {
@@ -72,22 +72,22 @@ class ErrorPruner {
           rows_.count(branches[b], nodes_[child]);
           continue;
         }
-        of_tree += prune(child, branches[b]);
+        tree_errors += prune(child, branches[b]);
         if (nodes_[at].shares[b] > nodes_[at].shares[largest]) largest = b;
       }
     }
     const auto branch = static_cast<std::size_t>(nodes_[at].children[largest]);
-    const bool may_raise = raise_ && !nodes_[branch].is_leaf();
-    const double of_branch = may_raise ? estimate(branch, items) : of_leaf;
-    if (of_leaf <= of_tree + slack && of_leaf <= of_branch + slack) {
+    const bool can_raise = raise_ && !nodes_[branch].is_leaf();
+    const double branch_errors = can_raise ? estimate(branch, items) : leaf_errors;
+    if (leaf_errors <= tree_errors + slack && leaf_errors <= branch_errors + slack) {
       nodes_[at].make_leaf();
-      return of_leaf;
+      return leaf_errors;
     }
-    if (may_raise && of_branch <= of_tree + slack) {
+    if (can_raise && branch_errors <= tree_errors + slack) {
       nodes_[at] = MultiwayNode(nodes_[branch]);
       return prune(at, items);
     }
-    return of_tree;
+    return tree_errors;
   }
 
   const QuinlanRows& rows_;
@@ -101,11 +101,11 @@ class ErrorPruner {
 
 double extra_errors(double n, double e, double confidence) {
   if (n <= 0) return 0;
-  // No mistake: (1 − p)^n = confidence. Between none and one in proportion, then the limit of the
-  // normal approximation with the correction for continuity.
-  const double of_none = n * (1 - std::exp(std::log(confidence) / n));
-  if (e < 1e-6) return of_none;
-  if (e < 0.9999) return of_none + e * (extra_errors(n, 1.0, confidence) - of_none);
+  // e = 0: (1 − p)^n = confidence. 0 < e < 1: linear interpolation. e >= 1: the limit of the normal
+  // approximation with continuity correction.
+  const double zero_errors = n * (1 - std::exp(std::log(confidence) / n));
+  if (e < 1e-6) return zero_errors;
+  if (e < 0.9999) return zero_errors + e * (extra_errors(n, 1.0, confidence) - zero_errors);
   if (e + 0.5 >= n) return 0.67 * std::max(n - e, 0.0);
   const double z = normal_quantile_above(confidence);
   const double square = z * z;

@@ -1,5 +1,5 @@
-// Error-based pruning, as in C4.5: a subtree gives way to a leaf, or to its largest branch, where
-// that is not expected to make more mistakes.
+// Error-based pruning, as in C4.5: replaces a subtree by a leaf or by its largest branch if the
+// expected errors do not increase.
 #pragma once
 
 #include "spinney/common/watch.h"
@@ -8,8 +8,8 @@
 
 namespace spinney::multiway {
 
-// How many mistakes are to be expected beyond the e that were made among n rows: up to the limit
-// that their number exceeds with probability `confidence`.
+// The upper confidence limit of the number of errors, minus e: e of n rows are training errors, and
+// the true number exceeds the limit with probability `confidence`.
 double extra_errors(double n, double e, double confidence);
 
 void prune_by_errors(const QuinlanRows& rows, double confidence, bool raise, common::Watch& watch,

@@ -12,7 +12,7 @@ using common::worthwhile_threads;
 
 namespace {
 
-// The branch that a row takes, or -1.
+// The branch of a row; −1 if there is none.
 std::int32_t branch_of(const MultiwayTree& tree, const MultiwayNode& node,
                        const table::Column& column, std::size_t row) {
   if (node.branch_of.empty()) {
@@ -63,21 +63,21 @@ void predict(const MultiwayTree& tree, const table::Table& table, int n_threads,
   constexpr std::size_t block = 1024;
   const std::size_t n_blocks = (table.n_rows + block - 1) / block;
   const double work = 200.0 * static_cast<double>(table.n_rows);
-  parallel_for(n_blocks, worthwhile_threads(work, n_threads), [&](std::size_t piece, int) {
-    struct Part {
+  parallel_for(n_blocks, worthwhile_threads(work, n_threads), [&](std::size_t block_index, int) {
+    struct Visit {
       std::size_t node;
       double weight;
     };
-    std::vector<Part> stack;
-    const std::size_t end = std::min(table.n_rows, (piece + 1) * block);
-    for (std::size_t row = piece * block; row < end; ++row) {
+    std::vector<Visit> stack;
+    const std::size_t end = std::min(table.n_rows, (block_index + 1) * block);
+    for (std::size_t row = block_index * block; row < end; ++row) {
       double* const to = out + row * tree.n_classes;
       std::fill(to, to + tree.n_classes, 0.0);
       stack.assign(1, {0, 1.0});
       while (!stack.empty()) {
-        const Part part = stack.back();
+        const Visit visit = stack.back();
         stack.pop_back();
-        const MultiwayNode& node = tree.nodes[part.node];
+        const MultiwayNode& node = tree.nodes[visit.node];
         std::int32_t branch = -1;
         if (!node.is_leaf()) {
           const table::Column& column = table.columns[static_cast<std::size_t>(node.feature)];
@@ -85,16 +85,16 @@ void predict(const MultiwayTree& tree, const table::Table& table, int n_threads,
         }
         if (branch >= 0) {
           const common::NodeIndex child = node.children[static_cast<std::size_t>(branch)];
-          stack.push_back({static_cast<std::size_t>(child), part.weight});
+          stack.push_back({static_cast<std::size_t>(child), visit.weight});
         } else if (node.is_leaf() || tree.missing_is_category) {
           for (std::size_t k = 0; k < tree.n_classes; ++k) {
-            to[k] += part.weight * node.fractions[k];
+            to[k] += visit.weight * node.fractions[k];
           }
         } else {
           for (std::size_t b = 0; b < node.children.size(); ++b) {
             if (node.shares[b] == 0) continue;
             stack.push_back(
-                {static_cast<std::size_t>(node.children[b]), part.weight * node.shares[b]});
+                {static_cast<std::size_t>(node.children[b]), visit.weight * node.shares[b]});
           }
         }
       }

@@ -1,5 +1,5 @@
-// A tree whose nodes have any number of branches, as ID3 and C4.5 grow them. Rows that miss the
-// value a node asks for go down all branches, in parts.
+// A tree whose nodes have any number of branches (ID3, C4.5). A row with a missing value follows
+// all branches, with weights in proportion to the training rows.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,15 @@ namespace spinney::multiway {
 
 struct MultiwayNode {
   std::int32_t feature = tree::no_feature;
-  double threshold = std::numeric_limits<double>::quiet_NaN();  // of a number: x <= it is branch 0
-  std::vector<std::int32_t> branch_of;      // of a category: the branch of each code, -1 for none
-  std::vector<common::NodeIndex> children;  // by branch
-  std::vector<double> shares;               // of the rows that do not miss the value, by branch
-  std::vector<double> counts;               // weight by class
-  std::vector<double> fractions;            // of the classes; a node without rows has its parent's
+  double threshold =
+      std::numeric_limits<double>::quiet_NaN();  // numeric: x <= threshold is branch 0
+  std::vector<std::int32_t> branch_of;           // categorical: branch by code, −1: none
+  std::vector<common::NodeIndex> children;       // by branch
+  std::vector<double> shares;     // fraction of the rows without missing value, by branch
+  std::vector<double> counts;     // class weights
+  std::vector<double> fractions;  // class fractions; the parent's if no row reaches the node
   double weight = 0;
-  std::int64_t n_rows = 0;  // that get here, whole or in part
+  std::int64_t n_rows = 0;  // rows that reach the node, with any weight
 
   bool is_leaf() const { return children.empty(); }
   void make_leaf() {
@@ -31,7 +32,7 @@ struct MultiwayNode {
     children.clear();
     shares.clear();
   }
-  double most() const {
+  double majority_weight() const {
     double largest = 0;
     for (const double count : counts) largest = count > largest ? count : largest;
     return largest;
@@ -40,12 +41,12 @@ struct MultiwayNode {
 
 struct MultiwayTree {
   std::size_t n_classes = 0;
-  // Of a row that misses a value: it goes on as a category of its own. Where a node knows no branch
-  // for a category, the node answers; else such rows go down all branches.
+  // Whether a missing category is a category of its own. If so, a node predicts itself for
+  // categories without a branch; otherwise such rows follow all branches.
   bool missing_is_category = false;
   std::vector<MultiwayNode> nodes;  // parents before their children
 
-  // Nodes in pre-order, without those that nothing leads to, and everyone's fractions.
+  // Sorts nodes in pre-order, removes unreachable nodes and computes the class fractions.
   void tidy();
 };
 

@@ -14,9 +14,9 @@ using common::worthwhile_threads;
 
 namespace {
 
-constexpr double epsilon = 1e-3;  // C4.5's
-// Pruning goes down by recursion. No tree that anyone reads is as deep as this.
-constexpr std::int64_t deepest = 5000;
+constexpr double epsilon = 1e-3;  // as in C4.5
+// Limits the recursion of pruning.
+constexpr std::int64_t depth_limit = 5000;
 
 class QuinlanGrower {
  public:
@@ -27,14 +27,14 @@ class QuinlanGrower {
         scratches_(static_cast<std::size_t>(options.n_threads)) {
     tree_.n_classes = rows.n_classes;
     tree_.missing_is_category = options.missing_is_category;
-    // Columns with as many categories as there are rows would lower the average gain that others
-    // must reach: C4.5 leaves them out of it, unless there are no others.
+    // As in C4.5, the average gain excludes columns with very many categories, unless there are no
+    // other columns.
     double all = 0;
     for (const double weight : rows.items.weights) all += weight;
-    const double many = 0.3 * all;
+    const double max_categories = 0.3 * all;
     for (const QuinlanColumn& column : rows.columns) {
       counts_for_average_.push_back(!column.categorical ||
-                                    static_cast<double>(column.n_branch_codes) < many);
+                                    static_cast<double>(column.n_branch_codes) < max_categories);
     }
     if (std::find(counts_for_average_.begin(), counts_for_average_.end(), true) ==
         counts_for_average_.end()) {
@@ -47,7 +47,7 @@ class QuinlanGrower {
       std::size_t node;
       std::int64_t depth;
       QuinlanItems items;
-      std::vector<bool> used;  // categories that were asked for above
+      std::vector<bool> used;  // categorical columns that an ancestor splits on
     };
     std::vector<Open> stack;
     tree_.nodes.emplace_back();
@@ -80,7 +80,7 @@ class QuinlanGrower {
       for (std::size_t b = 0; b < split.n_branches; ++b) {
         node.children.push_back(static_cast<common::NodeIndex>(first_child + b));
       }
-      std::vector<QuinlanItems> branches = rows_.divide(open.items, node);
+      std::vector<QuinlanItems> branches = rows_.partition(open.items, node);
       open.items = {};
       for (std::size_t b = 0; b < branches.size(); ++b) {
         if (branches[b].size() == 0) {
@@ -102,11 +102,12 @@ class QuinlanGrower {
 
  private:
   bool may_split(const MultiwayNode& node, std::int64_t depth) const {
-    if (depth >= (options_.max_depth > 0 ? std::min(options_.max_depth, deepest) : deepest)) {
+    if (depth >=
+        (options_.max_depth > 0 ? std::min(options_.max_depth, depth_limit) : depth_limit)) {
       return false;
     }
     if (node.weight < 2 * options_.min_branch || node.n_rows < 2) return false;
-    return node.most() < node.weight - 1e-9 * node.weight;
+    return node.majority_weight() < node.weight - 1e-9 * node.weight;
   }
 
   std::vector<QuinlanSplit> all_splits(const MultiwayNode& node, const QuinlanItems& items,
@@ -134,33 +135,34 @@ class QuinlanGrower {
     }
     average = n > 0 ? average / n : 0.0;
     QuinlanSplit best;
-    double best_worth = options_.gain_ratio ? 0.0 : -1.0;
+    double best_score = options_.gain_ratio ? 0.0 : -1.0;
     for (std::size_t f = 0; f < splits.size(); ++f) {
       const QuinlanSplit& split = splits[f];
       if (!split.found || split.gain < options_.min_gain - 1e-12) continue;
       if (options_.gain_ratio && (split.gain < average - epsilon || split.info <= epsilon))
         continue;
-      const double worth = options_.gain_ratio ? split.ratio() : split.gain;
-      if (worth <= best_worth + 1e-12) continue;
-      best_worth = worth;
+      const double score = options_.gain_ratio ? split.ratio() : split.gain;
+      if (score <= best_score + 1e-12) continue;
+      best_score = score;
       feature = f;
     }
-    if (best_worth > (options_.gain_ratio ? 0.0 : -1.0)) best = std::move(splits[feature]);
+    if (best_score > (options_.gain_ratio ? 0.0 : -1.0)) best = std::move(splits[feature]);
     return best;
   }
 
-  // A subtree that makes no fewer mistakes than a leaf becomes one. Children come after parents.
+  // Replaces subtrees by leaves if that does not increase the training errors. Children come after
+  // their parents.
   void collapse() {
-    std::vector<double> mistakes(tree_.nodes.size());
+    std::vector<double> errors(tree_.nodes.size());
     for (std::size_t i = tree_.nodes.size(); i-- > 0;) {
       MultiwayNode& node = tree_.nodes[i];
-      const double as_leaf = node.weight - node.most();
+      const double leaf_errors = node.weight - node.majority_weight();
       for (const common::NodeIndex child : node.children) {
-        mistakes[i] += mistakes[static_cast<std::size_t>(child)];
+        errors[i] += errors[static_cast<std::size_t>(child)];
       }
-      if (node.is_leaf() || mistakes[i] >= as_leaf - epsilon) {
+      if (node.is_leaf() || errors[i] >= leaf_errors - epsilon) {
         node.make_leaf();
-        mistakes[i] = as_leaf;
+        errors[i] = leaf_errors;
       }
     }
   }
@@ -178,7 +180,7 @@ class QuinlanGrower {
 MultiwayTree grow_quinlan_tree(const table::Table& table, const criterion::Targets& targets,
                                const QuinlanOptions& options, common::Watch& watch) {
   if (targets.n_outputs != 1 || targets.labels == nullptr) {
-    throw common::InputError("a tree of this kind: expected one output of classes");
+    throw common::InputError("ID3 and C4.5 trees need exactly one classification target");
   }
   const QuinlanRows rows(table, targets, options.missing_is_category, options.n_threads);
   MultiwayTree tree = QuinlanGrower(rows, options, watch).grow();

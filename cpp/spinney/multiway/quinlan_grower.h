@@ -1,5 +1,5 @@
-// Grows a tree as Quinlan's ID3 and C4.5 do: a branch for each category, numbers cut in two,
-// questions chosen by information gain or gain ratio.
+// Grows ID3 and C4.5 trees: one branch per category, two branches for a numeric threshold. The
+// split has the largest information gain or gain ratio.
 #pragma once
 
 #include "spinney/common/watch.h"
@@ -11,7 +11,7 @@ namespace spinney::multiway {
 MultiwayTree grow_quinlan_tree(const table::Table& table, const criterion::Targets& targets,
                                const QuinlanOptions& options, common::Watch& watch);
 
-// What a tree could do at its root: the best split of each column.
+// The best split of each column at the root.
 std::vector<QuinlanSplit> find_root_splits(const table::Table& table,
                                            const criterion::Targets& targets,
                                            const QuinlanOptions& options);

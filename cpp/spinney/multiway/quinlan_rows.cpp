@@ -54,13 +54,13 @@ void QuinlanRows::count(const QuinlanItems& of_node, MultiwayNode& node) const {
   node.n_rows = static_cast<std::int64_t>(of_node.size());
 }
 
-std::vector<QuinlanItems> QuinlanRows::divide(const QuinlanItems& of_node,
-                                              MultiwayNode& node) const {
+std::vector<QuinlanItems> QuinlanRows::partition(const QuinlanItems& of_node,
+                                                 MultiwayNode& node) const {
   const auto feature = static_cast<std::size_t>(node.feature);
   const QuinlanColumn& column = columns[feature];
   std::vector<QuinlanItems> branches(node.children.size());
   QuinlanItems missing;
-  common::Code left_codes = 0;  // of a number: how many codes go left
+  common::Code left_codes = 0;  // numeric: number of codes that go left
   if (!column.categorical) {
     left_codes = static_cast<common::Code>(
         std::upper_bound(column.values.begin(), column.values.end(), node.threshold) -

@@ -1,5 +1,4 @@
-// The rows that ID3 and C4.5 grow from: every column as codes, and the rows of a node, some of them
-// in part.
+// Training data of ID3 and C4.5: columns as codes, and the weighted rows of a node.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +13,13 @@ namespace spinney::multiway {
 struct QuinlanColumn {
   bool categorical = false;
   bool has_missing = false;
-  common::Code missing_code = 0;    // one past the largest code of a value
-  std::vector<common::Code> codes;  // of each row
-  std::vector<double> values;       // of each code, if they are numbers
-  std::size_t n_branch_codes = 0;   // of a category: codes that can have a branch
+  common::Code missing_code = 0;    // the largest code of a value, plus 1
+  std::vector<common::Code> codes;  // by row
+  std::vector<double> values;       // by code, if numeric
+  std::size_t n_branch_codes = 0;   // categorical: codes that can have a branch
 };
 
-// Rows of a node and how much of each is there.
+// The rows of a node and their weights there.
 struct QuinlanItems {
   std::vector<common::Row> rows;
   std::vector<double> weights;
@@ -33,25 +32,25 @@ struct QuinlanItems {
 };
 
 struct QuinlanRows {
-  // missing_is_category: a missing category is one more category.
+  // missing_is_category: a missing value is a category of its own.
   QuinlanRows(const table::Table& table, const criterion::Targets& targets,
               bool missing_is_category, int n_threads);
 
-  // Whether a code is that of a missing value.
+  // Whether a code means a missing value.
   bool is_missing(std::size_t feature, common::Code code) const {
     return !missing_is_category && code == columns[feature].missing_code;
   }
-  // Sets a node's counts, weight and number of rows.
+  // Computes a node's class weights, weight and number of rows.
   void count(const QuinlanItems& items, MultiwayNode& node) const;
-  // Divides a node's rows by its question, those that miss the value in the branches' shares, which
-  // are set.
-  std::vector<QuinlanItems> divide(const QuinlanItems& items, MultiwayNode& node) const;
+  // Partitions a node's rows by its split and sets node.shares. A row with a missing value goes to
+  // all branches, weighted by their shares.
+  std::vector<QuinlanItems> partition(const QuinlanItems& items, MultiwayNode& node) const;
 
   std::size_t n_classes;
   bool missing_is_category;
   const std::uint32_t* labels;
   std::vector<QuinlanColumn> columns;
-  QuinlanItems items;  // all rows that have weight
+  QuinlanItems items;  // all rows of positive weight
 };
 
 }  // namespace spinney::multiway

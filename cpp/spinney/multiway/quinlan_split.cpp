@@ -16,20 +16,20 @@ constexpr double rounding = 1e-9;
 double log2_of(double x) { return common::log(x) * 1.4426950408889634; }
 double times_log2(double x) { return x > 0 ? x * log2_of(x) : 0.0; }
 
-// Looks at cuts of a number, from low to high.
-class Cuts {
+// Searches the thresholds of a numeric column in ascending order.
+class ThresholdSearch {
  public:
-  Cuts(const double* known_counts, std::size_t n_classes, double known, double all,
-       const QuinlanOptions& options, QuinlanScratch& scratch)
+  ThresholdSearch(const double* known_counts, std::size_t n_classes, double known, double all,
+                  const QuinlanOptions& options, QuinlanScratch& scratch)
       : n_classes_(n_classes), known_(known), all_(all), low_(scratch.low), high_(scratch.high) {
     low_.assign(n_classes, 0.0);
     high_.assign(known_counts, known_counts + n_classes);
     base_ = total_info(known_counts, n_classes);
-    // A few rows at one end are easily split off and tell little.
-    least_ = 0.1 * known / static_cast<double>(n_classes);
-    least_ = options.min_branch > 0
-                 ? std::clamp(least_, options.min_branch, std::max(options.min_branch, 25.0))
-                 : 0.0;
+    // Each side needs a minimum weight: small groups at the ends rarely generalise.
+    min_side_ = 0.1 * known / static_cast<double>(n_classes);
+    min_side_ = options.min_branch > 0
+                    ? std::clamp(min_side_, options.min_branch, std::max(options.min_branch, 25.0))
+                    : 0.0;
   }
 
   void move(std::size_t label, double weight) {
@@ -37,11 +37,11 @@ class Cuts {
     high_[label] -= weight;
     low_weight_ += weight;
   }
-  bool too_few() const { return low_weight_ < least_ - rounding; }
-  bool too_many() const { return known_ - low_weight_ < least_ - rounding; }
+  bool too_few() const { return low_weight_ < min_side_ - rounding; }
+  bool too_many() const { return known_ - low_weight_ < min_side_ - rounding; }
 
-  // Whether the cut after `code` is the best so far; `above` is the next code.
-  void look(Code code, Code above) {
+  // Evaluates the cut between `code` and the next code `above`.
+  void evaluate(Code code, Code above) {
     ++n_tries_;
     for (double& sum : high_) sum = std::max(sum, 0.0);
     const double left = total_info(low_.data(), n_classes_);
@@ -50,21 +50,21 @@ class Cuts {
     best_gain_ = gain;
     below_ = code;
     above_ = above;
-    low_at_best_ = low_weight_;
+    best_low_weight_ = low_weight_;
   }
 
-  void settle(const QuinlanColumn& column, const QuinlanOptions& options,
-              QuinlanSplit& split) const {
+  void write_split(const QuinlanColumn& column, const QuinlanOptions& options,
+                   QuinlanSplit& split) const {
     if (n_tries_ == 0) return;
     const double cost =
         options.penalise_thresholds ? log2_of(static_cast<double>(n_tries_)) / all_ : 0.0;
     split.gain = best_gain_ - cost;
     if (!(split.gain > 0)) return;
-    const double parts[3] = {low_at_best_, known_ - low_at_best_, all_ - known_};
+    const double parts[3] = {best_low_weight_, known_ - best_low_weight_, all_ - known_};
     split.info = total_info(parts, 3) / all_;
     split.n_branches = 2;
     split.found = true;
-    // The largest value in the data that does not exceed the middle.
+    // The largest value in the data up to the midpoint.
     const double middle = column.values[below_] / 2 + column.values[above_] / 2;
     const auto first = column.values.begin() + below_ + 1;
     const auto last = column.values.begin() + above_;
@@ -78,9 +78,9 @@ class Cuts {
   std::vector<double>& low_;
   std::vector<double>& high_;
   double base_ = 0;
-  double least_ = 0;
+  double min_side_ = 0;
   double low_weight_ = 0;
-  double low_at_best_ = 0;
+  double best_low_weight_ = 0;
   std::size_t n_tries_ = 0;
   double best_gain_ = 0;
   Code below_ = 0;
@@ -104,9 +104,9 @@ void find_threshold(const QuinlanRows& rows, const QuinlanItems& items, const Mu
     }
   }
   if (known < 2 * options.min_branch - rounding || known == 0) return;
-  Cuts cuts(counts.data(), n_classes, known, node.weight, options, scratch);
+  ThresholdSearch cuts(counts.data(), n_classes, known, node.weight, options, scratch);
   const std::size_t n_codes = column.values.size();
-  if (n_codes * n_classes <= 2 * items.size()) {  // few codes: count
+  if (n_codes * n_classes <= 2 * items.size()) {  // few codes: a histogram instead of a sort
     scratch.sums.assign((n_codes + 1) * n_classes, 0.0);
     for (std::size_t i = 0; i < items.size(); ++i) {
       const common::Row row = items.rows[i];
@@ -119,7 +119,7 @@ void find_threshold(const QuinlanRows& rows, const QuinlanItems& items, const Mu
       if (std::all_of(sums, sums + n_classes, [](double sum) { return sum == 0; })) continue;
       if (has_below && !cuts.too_few()) {
         if (cuts.too_many()) break;
-        cuts.look(below, code);
+        cuts.evaluate(below, code);
       }
       for (std::size_t k = 0; k < n_classes; ++k) {
         if (sums[k] != 0) cuts.move(k, sums[k]);
@@ -139,22 +139,22 @@ void find_threshold(const QuinlanRows& rows, const QuinlanItems& items, const Mu
       const auto code = static_cast<Code>(keys[j] >> 32);
       if (j > 0 && code != static_cast<Code>(keys[j - 1] >> 32) && !cuts.too_few()) {
         if (cuts.too_many()) break;
-        cuts.look(static_cast<Code>(keys[j - 1] >> 32), code);
+        cuts.evaluate(static_cast<Code>(keys[j - 1] >> 32), code);
       }
       const auto i = static_cast<std::size_t>(keys[j] & 0xffffffffULL);
       cuts.move(rows.labels[items.rows[i]], items.weights[i]);
     }
   }
-  cuts.settle(column, options, split);
+  cuts.write_split(column, options, split);
 }
 
-// Branches while they are being merged.
+// Groups of categories: one branch each.
 struct Groups {
-  std::vector<std::vector<double>> counts;  // by class
+  std::vector<std::vector<double>> counts;  // class weights
   std::vector<double> weights;
   std::vector<std::vector<std::int32_t>> codes;
   double missing = 0;
-  double known_info = 0;  // of the known rows before the split
+  double known_info = 0;  // of the rows without missing value, before the split
   double all = 0;
 
   double gain() const {
@@ -169,10 +169,10 @@ struct Groups {
     parts.push_back(missing);
     return total_info(parts.data(), parts.size()) / all;
   }
-  std::size_t n_large(double least) const {
-    return static_cast<std::size_t>(
-        std::count_if(weights.begin(), weights.end(),
-                      [&](double weight) { return weight > 0 && weight >= least - rounding; }));
+  std::size_t n_large(double min_weight) const {
+    return static_cast<std::size_t>(std::count_if(
+        weights.begin(), weights.end(),
+        [&](double weight) { return weight > 0 && weight >= min_weight - rounding; }));
   }
   void merge(std::size_t a, std::size_t b) {
     for (std::size_t k = 0; k < counts[a].size(); ++k) counts[a][k] += counts[b][k];
@@ -185,15 +185,15 @@ struct Groups {
   }
 };
 
-// Merges the pair that leaves the best gain ratio, as long as it does not fall.
-void merge_branches(Groups& groups, double least) {
+// Repeatedly merges the pair with the best gain ratio, while the ratio does not decrease.
+void merge_branches(Groups& groups, double min_weight) {
   const auto terms = [](const std::vector<double>& counts) {
     return total_info(counts.data(), counts.size());
   };
   while (groups.weights.size() > 2) {
     const double gain = groups.gain();
     const double info = groups.info();
-    double best = groups.n_large(least) < 2 ? -1.0 : gain / info - rounding;
+    double best = groups.n_large(min_weight) < 2 ? -1.0 : gain / info - rounding;
     std::size_t best_a = 0;
     std::size_t best_b = 0;
     for (std::size_t a = 0; a < groups.weights.size(); ++a) {
@@ -255,7 +255,7 @@ void find_branches(const QuinlanRows& rows, const QuinlanItems& items, const Mul
   split.gain = groups.gain();
   split.info = groups.info();
   split.found = true;
-  // Categories that no row of the node has: a branch each without groups, else none.
+  // Categories absent from the node: a branch each if categories are not grouped, otherwise none.
   split.branch_of.assign(n_codes, -1);
   if (options.group_categories) {
     for (std::size_t g = 0; g < groups.codes.size(); ++g) {

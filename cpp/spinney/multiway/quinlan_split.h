@@ -1,5 +1,4 @@
-// How much a question about one column tells of the class: information gain, and what C4.5 makes of
-// it.
+// The best split of one column by information gain or gain ratio.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +9,16 @@
 namespace spinney::multiway {
 
 struct QuinlanOptions {
-  bool gain_ratio = true;           // C4.5: by gain ratio, among splits of at least average gain
-  bool penalise_thresholds = true;  // C4.5 release 8: a threshold costs log2(cuts) / rows of gain
-  bool group_categories = false;    // merge branches while the gain ratio does not fall
+  bool gain_ratio =
+      true;  // C4.5: best gain ratio among splits of at least average gain; ID3: best gain
+  bool penalise_thresholds = true;  // C4.5 release 8: subtract log2(cuts) / rows from the gain
+  bool group_categories = false;    // merge categories while the gain ratio does not decrease
   bool missing_is_category = false;
-  double min_branch = 2;  // weight that two branches must have at least
+  double min_branch = 2;  // minimum weight of at least two branches
   double min_gain = 0;
   std::int64_t max_depth = 0;  // 0: no limit
   // Error-based pruning.
-  bool collapse = true;  // subtrees that make no fewer mistakes in training than a leaf
+  bool collapse = true;  // replace subtrees that have no fewer training errors than a leaf
   bool prune = true;
   bool raise = true;
   double confidence = 0.25;
@@ -28,7 +28,7 @@ struct QuinlanOptions {
 struct QuinlanSplit {
   bool found = false;
   double gain = 0;
-  double info = 0;  // of the split itself, missing values as one more branch
+  double info = 0;  // split information; missing values count as a branch
   double threshold = 0;
   std::vector<std::int32_t> branch_of;
   std::size_t n_branches = 0;
@@ -43,10 +43,10 @@ struct QuinlanScratch {
   std::vector<std::uint64_t> keys;
 };
 
-// n log2 n − Σ n_k log2 n_k: n times the entropy.
+// n log2 n − Σ n_k log2 n_k = n · entropy.
 double total_info(const double* counts, std::size_t n);
 
-// The best question about a column in a node.
+// The best split of a column in a node.
 QuinlanSplit find_split(const QuinlanRows& rows, const QuinlanItems& items,
                         const MultiwayNode& node, std::size_t feature,
                         const QuinlanOptions& options, QuinlanScratch& scratch);

@@ -36,51 +36,51 @@ CodeTest make_test(const QuinlanRows& rows, const RuleCondition& condition) {
     test.allowed = condition.allowed.data();
     return test;
   }
-  const auto place = [&](double value) {
+  const auto code_above = [&](double value) {
     return static_cast<Code>(std::upper_bound(column.values.begin(), column.values.end(), value) -
                              column.values.begin());
   };
-  test.begin = place(condition.low);
-  test.end = place(condition.high);
+  test.begin = code_above(condition.low);
+  test.end = code_above(condition.high);
   return test;
 }
 
 struct Cover {
   double weight = 0;
-  double mistakes = 0;
+  double errors = 0;
 
   void add(double w, bool wrong) {
     weight += w;
-    mistakes += wrong ? w : 0.0;
+    errors += wrong ? w : 0.0;
   }
   void add(const Cover& other) {
     weight += other.weight;
-    mistakes += other.mistakes;
+    errors += other.errors;
   }
   double expected(double confidence) const {
     if (weight <= 0) return 1;
-    return (mistakes + extra_errors(weight, mistakes, confidence)) / weight;
+    return (errors + extra_errors(weight, errors, confidence)) / weight;
   }
 };
 
-// Rows that fail the same conditions, of a rule with up to 64 of them.
+// Rows that fail the same conditions of a rule with up to 64 conditions.
 struct Group {
   std::uint64_t failed = 0;
   Cover cover;
   bool used = false;
 };
 
-// Groups by what they fail: a hash table that doubles when it is half full.
+// Groups by failed conditions: a hash table that doubles when it is half full.
 class Groups {
  public:
-  Groups() : places_(1024) {}
+  Groups() : slots_(1024) {}
 
   void add(std::uint64_t failed, double weight, bool wrong) {
     Group& group = find(failed);
     if (!group.used) {
       group.used = true;
       group.failed = failed;
-      if (2 * ++n_used_ > places_.size()) {
+      if (2 * ++n_used_ > slots_.size()) {
         grow();
         find(failed).cover.add(weight, wrong);
         return;
@@ -91,31 +91,31 @@ class Groups {
 
   template <class Body>
   void for_each(const Body& body) const {
-    for (const Group& group : places_) {
+    for (const Group& group : slots_) {
       if (group.used) body(group);
     }
   }
 
  private:
   Group& find(std::uint64_t failed) {
-    const std::size_t last = places_.size() - 1;
+    const std::size_t last = slots_.size() - 1;
     std::size_t at = static_cast<std::size_t>(common::mix(failed)) & last;
-    while (places_[at].used && places_[at].failed != failed) at = (at + 1) & last;
-    return places_[at];
+    while (slots_[at].used && slots_[at].failed != failed) at = (at + 1) & last;
+    return slots_[at];
   }
   void grow() {
-    std::vector<Group> old(2 * places_.size());
-    std::swap(old, places_);
+    std::vector<Group> old(2 * slots_.size());
+    std::swap(old, slots_);
     for (const Group& group : old) {
       if (group.used) find(group.failed) = group;
     }
   }
 
-  std::vector<Group> places_;
+  std::vector<Group> slots_;
   std::size_t n_used_ = 0;
 };
 
-// Bits of the conditions that each row fails.
+// Sets the bit of a condition in every row that fails it.
 void mark_failures(const QuinlanRows& rows, const CodeTest& test, std::uint64_t bit,
                    std::vector<std::uint64_t>& failed) {
   for (std::size_t i = 0; i < rows.items.size(); ++i) {
@@ -123,13 +123,13 @@ void mark_failures(const QuinlanRows& rows, const CodeTest& test, std::uint64_t 
   }
 }
 
-constexpr std::size_t most_conditions = 64;  // the rest stays; few trees are that deep
+constexpr std::size_t max_conditions = 64;  // later conditions are always kept
 
 void simplify(const QuinlanRows& rows, double confidence, SimpleRule& rule) {
-  const std::size_t n = std::min(rule.conditions.size(), most_conditions);
+  const std::size_t n = std::min(rule.conditions.size(), max_conditions);
   std::vector<std::uint64_t> failed(rows.items.size());
   constexpr std::uint64_t one = 1;
-  std::vector<std::uint8_t> beyond(rows.items.size());  // fails a condition that stays
+  std::vector<std::uint8_t> beyond(rows.items.size());  // fails one of the later conditions
   for (std::size_t c = 0; c < rule.conditions.size(); ++c) {
     const CodeTest test = make_test(rows, rule.conditions[c]);
     if (c < n) {
@@ -146,26 +146,26 @@ void simplify(const QuinlanRows& rows, double confidence, SimpleRule& rule) {
     groups.add(failed[i], rows.items.weights[i], rows.labels[rows.items.rows[i]] != rule.label);
   }
   rule.kept.assign(rule.conditions.size(), 1);
-  std::uint64_t kept = n == most_conditions ? ~std::uint64_t{0} : (one << n) - 1;
+  std::uint64_t kept = n == max_conditions ? ~std::uint64_t{0} : (one << n) - 1;
   while (true) {
-    // What the rule covers, and what else without each of its conditions: rows that fail it alone.
-    Cover whole;
+    // The cover of the rule, and the rows that fail exactly one condition: dropping it adds them.
+    Cover current;
     std::vector<Cover> more(n);
     groups.for_each([&](const Group& group) {
       const std::uint64_t left = group.failed & kept;
       if (left == 0) {
-        whole.add(group.cover);
+        current.add(group.cover);
       } else if (std::has_single_bit(left)) {
         more[static_cast<std::size_t>(std::countr_zero(left))].add(group.cover);
       }
     });
-    rule.weight = whole.weight;
-    rule.mistakes = whole.mistakes;
-    double best = whole.expected(confidence);
+    rule.weight = current.weight;
+    rule.errors = current.errors;
+    double best = current.expected(confidence);
     std::size_t dropped = n;
     for (std::size_t c = 0; c < n; ++c) {
       if (rule.kept[c] == 0) continue;
-      Cover without = whole;
+      Cover without = current;
       without.add(more[c]);
       const double expected = without.expected(confidence);
       if (expected > best) continue;

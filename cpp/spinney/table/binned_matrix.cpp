@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 #include <numeric>
+#include <string>
 #include <type_traits>
 
 #if defined(__GLIBC__)
@@ -29,16 +30,17 @@ using common::worthwhile_threads;
 
 namespace {
 
-constexpr std::size_t cache_bytes = 28'672;  // what histograms may take of a first-level cache
+constexpr std::size_t cache_bytes =
+    28'672;  // limit of the histograms of a slot group in the first-level cache
 
 constexpr std::uint32_t max_bundled_codes = 64;
-constexpr double common_share =
-    0.75;  // of the rows that have the commonest code of a bundled column
+// Minimum fraction of rows with the most frequent code of a bundled column.
+constexpr double common_share = 0.75;
 constexpr std::size_t max_open_bundles = 16;
 
-// Whether a row that is taken has another code than the common one.
-SPINNEY_KERNEL bool meet(const std::uint8_t* codes, std::uint8_t common, const std::uint8_t* taken,
-                         std::size_t n) {
+// Whether any row of `taken` has another code than the common one.
+SPINNEY_KERNEL bool conflicts(const std::uint8_t* codes, std::uint8_t common,
+                              const std::uint8_t* taken, std::size_t n) {
   constexpr std::size_t block = 4096;
   for (std::size_t begin = 0; begin < n; begin += block) {
     const std::size_t end = n - begin < block ? n : begin + block;
@@ -58,7 +60,7 @@ SPINNEY_KERNEL void mark(const std::uint8_t* codes, std::uint8_t common, std::si
   }
 }
 
-// Keys of floats that ascend with them, and how many bits they have.
+// Unsigned keys with the same order as the values.
 template <class Value>
 using KeyOf = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
 
@@ -92,7 +94,7 @@ void sort_values(std::vector<Value>& values) {
   }
 }
 
-// Cuts of values without missing ones, which are sorted on the way.
+// Cuts of values without missing values; sorts `values`.
 template <class Value>
 std::vector<double> cuts_of(std::vector<Value>& values, std::uint32_t max_bins) {
   sort_values(values);
@@ -112,15 +114,15 @@ std::vector<double> cuts_of(std::vector<Value>& values, std::uint32_t max_bins) 
 
 template <class Value>
 std::vector<double> cuts_without_missing(std::span<const Value> values, std::uint32_t max_bins) {
-  std::vector<Value> there;
-  there.reserve(values.size());
-  std::copy_if(values.begin(), values.end(), std::back_inserter(there),
+  std::vector<Value> present;
+  present.reserve(values.size());
+  std::copy_if(values.begin(), values.end(), std::back_inserter(present),
                [](Value value) { return !std::isnan(value); });
-  return cuts_of(there, max_bins);
+  return cuts_of(present, max_bins);
 }
 
 struct WeightedValue {
-  std::uint64_t key;  // ascends with the value
+  std::uint64_t key;  // same order as the values
   std::uint64_t units;
 };
 
@@ -157,7 +159,7 @@ std::vector<double> weighted_cuts(std::span<const Value> values,
   return find_cuts(distinct, counts, max_bins);
 }
 
-// units: of all rows; empty: each row counts once.
+// units: by row of the table; empty: every row has weight 1.
 void bin_categories(const Column& column, std::size_t n_rows, std::uint32_t max_bins,
                     std::span<const std::uint64_t> units, BinnedColumn& out) {
   std::vector<std::uint64_t> count(static_cast<std::size_t>(column.n_categories));
@@ -174,7 +176,7 @@ void bin_categories(const Column& column, std::size_t n_rows, std::uint32_t max_
   out.bin_of = table::bin_categories(count, max_bins);
 }
 
-// units: of these rows; empty: each row counts once.
+// units: by element of `rows`; empty: every row has weight 1.
 void bin_numbers(const Column& column, std::span<const Row> rows, std::uint32_t max_bins,
                  std::span<const std::uint64_t> units, BinnedColumn& out) {
   std::vector<double> values(rows.size());
@@ -200,7 +202,7 @@ std::vector<std::uint64_t> sample_rows(std::uint64_t n_rows) {
     std::iota(rows.begin(), rows.end(), std::uint64_t{0});
     return rows;
   }
-  // One at random out of each stretch.
+  // One random row of each of max_cut_rows equal ranges.
   common::Stream stream(0, common::Purpose::rows, n_rows);
   const double step = static_cast<double>(n_rows) / static_cast<double>(max_cut_rows);
   for (std::size_t i = 0; i < max_cut_rows; ++i) {
@@ -219,7 +221,7 @@ std::vector<std::uint64_t> weight_units(std::span<const double> weights, double 
   std::vector<std::uint64_t> units(weights.size());
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!(weights[i] > 0)) continue;
-    // Not a product: the power of two of tiny weights would overflow.
+    // ldexp instead of a product: for tiny weights the factor would overflow.
     const double scaled = std::nearbyint(std::ldexp(weights[i], shift));
     units[i] = static_cast<std::uint64_t>(std::max(1.0, scaled));
   }
@@ -231,7 +233,7 @@ std::vector<std::uint8_t> bin_categories(std::span<const std::uint64_t> counts,
   const std::size_t n = counts.size();
   std::vector<std::uint32_t> order(n);
   std::iota(order.begin(), order.end(), 0U);
-  if (n > max_bins) {  // the most frequent first; the rest share the last bin
+  if (n > max_bins) {  // most frequent first; the other categories share the last bin
     std::stable_sort(order.begin(), order.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return counts[a] > counts[b]; });
   }
@@ -251,7 +253,8 @@ std::vector<double> find_cuts(std::span<const double> values, std::span<const st
     }
     return cuts;
   }
-  // Values that would fill a bin have one for themselves; the others share what is left evenly.
+  // A value with at least the mean weight of a bin gets its own bin. The other values share the
+  // remaining bins evenly.
   std::size_t bins_left = max_bins;
   std::uint64_t rows_left = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
   const double fair = static_cast<double>(rows_left) / static_cast<double>(max_bins);
@@ -305,7 +308,8 @@ std::vector<double> find_weighted_cuts(std::span<const double> values,
 BinnedMatrix::BinnedMatrix(const Table& table, std::uint32_t max_bins, int n_threads,
                            std::span<const Row> among, const double* weights)
     : n_rows_(table.n_rows), columns_(table.n_features()) {
-  if (max_bins < 2 || max_bins > 255) throw InputError("max_bins: expected 2 to 255");
+  if (max_bins < 2 || max_bins > 255)
+    throw InputError("max_bins must be from 2 to 255; got " + std::to_string(max_bins));
   find_bins(table, max_bins, among, weights, n_threads);
   write_codes(table, 0, n_threads);
   count_codes(n_threads);
@@ -321,39 +325,43 @@ BinnedMatrix::BinnedMatrix(std::vector<BinnedColumn> bins, std::size_t n_rows)
         (!column.categorical && column.cuts.size() + 1 != column.n_bins) ||
         std::any_of(column.bin_of.begin(), column.bin_of.end(),
                     [&](std::uint8_t bin) { return bin >= column.n_bins; })) {
-      throw InputError("bins: expected 1 to 255 of each column");
+      throw InputError("bins: every column must have from 1 to 255 bins");
     }
   }
 #if defined(__GLIBC__)
-  malloc_trim(0);  // what finding the bins took would else stay with the process
+  malloc_trim(0);  // returns the memory used to find the bins
 #endif
-  // Some rows lie in two cache lines; padded to a power of two they would take up to twice as much.
+  // A multiple of 16: some rows span two cache lines, but powers of two need up to twice the
+  // memory.
   constexpr std::size_t unit = 16;
   const std::size_t n = std::max<std::size_t>(n_features(), 1);
   stride_ = n <= unit ? std::bit_ceil(n) : (n + unit - 1) / unit * unit;
   by_row_.resize(n_rows_ * stride_);
 }
 
-void BinnedMatrix::write(const Table& piece, std::size_t first, int n_threads) {
-  if (piece.n_features() != columns_.size()) throw InputError("bins: another number of columns");
-  if (first > n_rows_ || piece.n_rows > n_rows_ - first) {
-    throw InputError("first: expected rows that there is room for");
+void BinnedMatrix::write(const Table& rows, std::size_t first, int n_threads) {
+  if (rows.n_features() != columns_.size())
+    throw InputError("bins: expected " + std::to_string(columns_.size()) + " columns, got " +
+                     std::to_string(rows.n_features()));
+  if (first > n_rows_ || rows.n_rows > n_rows_ - first) {
+    throw InputError("the rows at `first` exceed the size of the binned matrix");
   }
   for (std::size_t f = 0; f < columns_.size(); ++f) {
-    const Column& given = piece.columns[f];
+    const Column& given = rows.columns[f];
     const bool categorical = given.kind == ColumnKind::categorical;
     if (columns_[f].categorical != categorical ||
         (categorical &&
          columns_[f].bin_of.size() != static_cast<std::size_t>(given.n_categories))) {
-      throw InputError("bins: those of another table");
+      throw InputError("bins: kinds or categories of the columns differ from those of the table");
     }
   }
-  write_codes(piece, first, n_threads);
+  write_codes(rows, first, n_threads);
 }
 
 void BinnedMatrix::complete(std::span<const std::int64_t> missing) {
-  if (missing.size() != columns_.size()) throw InputError("missing: another number of columns");
-  if (!slots_.empty()) throw InputError("complete: expected once");
+  if (missing.size() != columns_.size())
+    throw InputError("missing: expected one number for each column");
+  if (!slots_.empty()) throw InputError("complete() must be called once");
   for (std::size_t f = 0; f < columns_.size(); ++f) {
     columns_[f].has_missing |= missing[f] > 0;
     columns_[f].n_rows_of.assign(columns_[f].n_codes(), 0);
@@ -364,7 +372,8 @@ void BinnedMatrix::complete(std::span<const std::int64_t> missing) {
 
 BinnedMatrix::BinnedMatrix(const Table& table, const BinnedMatrix& like, int n_threads)
     : n_rows_(table.n_rows), columns_(like.columns_) {
-  if (table.n_features() != like.n_features()) throw InputError("rows: another number of columns");
+  if (table.n_features() != like.n_features())
+    throw InputError("the table must have as many columns as the binned matrix");
   write_codes(table, 0, n_threads);
 }
 
@@ -374,8 +383,8 @@ void BinnedMatrix::find_bins(const Table& table, std::uint32_t max_bins, std::sp
   for (const std::uint64_t row : sample_rows(among.empty() ? n_rows_ : among.size())) {
     rows.push_back(among.empty() ? static_cast<Row>(row) : among[row]);
   }
-  std::vector<std::uint64_t> units;      // of the sampled rows
-  std::vector<std::uint64_t> all_units;  // of all rows, where categories share a bin
+  std::vector<std::uint64_t> units;      // by sampled row
+  std::vector<std::uint64_t> all_units;  // by row, if categories share a bin
   if (weights != nullptr && !rows.empty()) {
     std::vector<double> sampled(rows.size());
     std::transform(rows.begin(), rows.end(), sampled.begin(),
@@ -400,13 +409,13 @@ void BinnedMatrix::find_bins(const Table& table, std::uint32_t max_bins, std::sp
   });
 }
 
-// Writes the codes of rows that follow each other from `first` on.
+// Writes the codes of the table's rows at positions first, first + 1, …
 void BinnedMatrix::write_codes(const Table& table, std::size_t first, int n_threads) {
   const std::size_t n = table.n_rows;
   if (!only_by_row_) by_column_.resize(n_rows_ * n_features());
   std::vector<CutSearch> searches;
   for (const BinnedColumn& column : columns_) searches.emplace_back(column.cuts);
-  std::vector<std::atomic<bool>> misses(n_features());
+  std::vector<std::atomic<bool>> any_missing(n_features());
   std::atomic<bool> infinite{false};
   constexpr std::size_t block = 1024;
 
@@ -414,13 +423,13 @@ void BinnedMatrix::write_codes(const Table& table, std::size_t first, int n_thre
                                 std::uint8_t* out) {
     gather(table.columns[f], rows.data(), static_cast<Row>(rows.size()), values);
     count_below(values, rows.size(), searches[f], out);
-    double sum = 0;  // NaN if any value is, or is infinite
+    double sum = 0;  // NaN if any value is NaN or infinite
     for (std::size_t i = 0; i < rows.size(); ++i) sum += values[i] * 0.0;
     if (sum == 0.0) return;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (std::isnan(values[i])) {
         out[i] = static_cast<std::uint8_t>(columns_[f].missing_code());
-        misses[f] = true;
+        any_missing[f] = true;
       } else if (std::isinf(values[i])) {
         infinite = true;
       }
@@ -432,11 +441,11 @@ void BinnedMatrix::write_codes(const Table& table, std::size_t first, int n_thre
       const std::int32_t category = table.columns[f].category(rows[i]);
       out[i] = category < 0 ? static_cast<std::uint8_t>(column.missing_code())
                             : column.bin_of[static_cast<std::size_t>(category)];
-      if (category < 0) misses[f] = true;
+      if (category < 0) any_missing[f] = true;
     }
   };
-  const auto code_block = [&](std::size_t piece, int) {
-    const std::size_t begin = piece * block;
+  const auto code_block = [&](std::size_t block_index, int) {
+    const std::size_t begin = block_index * block;
     std::array<Row, block> all;
     std::array<double, block> values;
     const std::span<Row> rows(all.data(), std::min(block, n - begin));
@@ -460,28 +469,28 @@ void BinnedMatrix::write_codes(const Table& table, std::size_t first, int n_thre
   if (infinite) {
     throw InputError("Input X contains infinity or a value too large for dtype('float64').");
   }
-  for (std::size_t f = 0; f < n_features(); ++f) columns_[f].has_missing |= misses[f];
+  for (std::size_t f = 0; f < n_features(); ++f) columns_[f].has_missing |= any_missing[f];
 }
 
 void BinnedMatrix::derive(std::size_t f, std::size_t source, std::vector<double> of_category) {
-  if (f >= n_features() || source >= f) throw InputError("derive: no such column");
+  if (f >= n_features() || source >= f) throw InputError("derive: column indices are out of range");
   columns_[f].source = static_cast<std::int32_t>(source);
   columns_[f].of_category = std::move(of_category);
 }
 
 std::array<std::int64_t, 256> BinnedMatrix::count_codes_of(std::size_t f) const {
-  // In turns, so that an addition need not wait for the one before, often to the same code.
-  constexpr std::size_t n_turns = 4;
-  std::array<std::array<std::uint32_t, 256>, n_turns> count{};
+  // Several counters per code, so that an addition need not wait for the previous one.
+  constexpr std::size_t n_counters = 4;
+  std::array<std::array<std::uint32_t, 256>, n_counters> count{};
   const BinCodes of = column_codes(f);
   std::size_t row = 0;
-  for (; row + n_turns <= n_rows_; row += n_turns) {
-    for (std::size_t turn = 0; turn < n_turns; ++turn) ++count[turn][of[row + turn]];
+  for (; row + n_counters <= n_rows_; row += n_counters) {
+    for (std::size_t c = 0; c < n_counters; ++c) ++count[c][of[row + c]];
   }
   for (; row < n_rows_; ++row) ++count[0][of[row]];
   std::array<std::int64_t, 256> out{};
   for (std::size_t code = 0; code < out.size(); ++code) {
-    for (std::size_t turn = 0; turn < n_turns; ++turn) out[code] += count[turn][code];
+    for (std::size_t c = 0; c < n_counters; ++c) out[code] += count[c][code];
   }
   return out;
 }
@@ -510,7 +519,7 @@ std::vector<std::int64_t> BinnedMatrix::code_counts() const {
 void BinnedMatrix::set_code_counts(std::span<const std::int64_t> counts) {
   std::size_t at = 0;
   for (const BinnedColumn& column : columns_) at += column.n_codes();
-  if (counts.size() != at) throw InputError("counts: expected one for each code");
+  if (counts.size() != at) throw InputError("counts: expected one number for each code");
   at = 0;
   for (BinnedColumn& column : columns_) {
     for (std::uint32_t& count : column.n_rows_of) count = static_cast<std::uint32_t>(counts[at++]);
@@ -518,7 +527,7 @@ void BinnedMatrix::set_code_counts(std::span<const std::int64_t> counts) {
 }
 
 void BinnedMatrix::make_slots() {
-  std::vector<std::uint32_t> candidates;  // for bundles
+  std::vector<std::uint32_t> candidates;  // columns that may join a bundle
   for (std::uint32_t f = 0; f < n_features(); ++f) {
     BinnedColumn& column = columns_[f];
     if (column.n_codes() < 2) continue;
@@ -538,7 +547,7 @@ void BinnedMatrix::make_slots() {
   number_codes();
 }
 
-// A byte for each column, in their order. Constant ones are not asked about, but have theirs.
+// One byte per column, in column order; constant columns too, although no split uses them.
 void BinnedMatrix::make_slots_of_columns() {
   for (BinnedColumn& column : columns_) {
     if (column.n_codes() > 1) column.slot = static_cast<std::int32_t>(slots_.size());
@@ -558,7 +567,7 @@ void BinnedMatrix::number_codes() {
   }
 }
 
-// Each candidate joins the first bundle that none of its rows is in the way of.
+// First fit: each candidate joins the first bundle that has no conflicting row.
 void BinnedMatrix::bundle(std::vector<std::uint32_t>& candidates) {
   struct Bundle {
     std::uint32_t n_codes = 1;
@@ -570,9 +579,10 @@ void BinnedMatrix::bundle(std::vector<std::uint32_t>& candidates) {
     const auto common = static_cast<std::uint8_t>(columns_[f].common_code);
     const std::uint32_t n_more = columns_[f].n_codes() - 1;
     const auto fits = [&](const Bundle& into) {
-      return into.n_codes + n_more <= 256 && !meet(codes(f), common, into.taken.data(), n_rows_);
+      return into.n_codes + n_more <= 256 &&
+             !conflicts(codes(f), common, into.taken.data(), n_rows_);
     };
-    // The latest bundles only: with many columns the search must not be quadratic.
+    // Tries only the latest bundles, so that the time is not quadratic in the number of columns.
     std::size_t at = bundles.size() > max_open_bundles ? bundles.size() - max_open_bundles : 0;
     while (at < bundles.size() && !fits(bundles[at])) ++at;
     if (at == bundles.size()) {
@@ -625,8 +635,8 @@ void BinnedMatrix::make_groups() {
 void BinnedMatrix::write_rows(int n_threads) {
   by_row_.resize(n_rows_ * stride_);
   constexpr std::size_t block = 1024;
-  const auto write_block = [&](std::size_t piece, int) {
-    const std::size_t begin = piece * block;
+  const auto write_block = [&](std::size_t block_index, int) {
+    const std::size_t begin = block_index * block;
     const std::size_t n = std::min(block, n_rows_ - begin);
     std::uint8_t* const rows = by_row_.data() + begin * stride_;
     std::fill(rows, rows + n * stride_, std::uint8_t{0});

@@ -39,7 +39,7 @@ CodeMatrix::CodeMatrix(const Table& table, int n_threads) {
   std::vector<common::Row> rows(n_rows);
   std::iota(rows.begin(), rows.end(), common::Row{0});
   const CodingRows sample{rows.data(), static_cast<common::Row>(n_rows), nullptr};
-  EntryLayout layout;  // no label: only codes are kept
+  EntryLayout layout;  // no labels
   columns_.resize(n_features);
   by_column_.resize(n_features);
   code_columns(table, sample, layout, true, n_threads, [&](std::size_t f, CodedColumn& column) {
@@ -60,12 +60,12 @@ CodeMatrix::CodeMatrix(const Table& table, int n_threads) {
     max_codes_ = std::max(max_codes_, std::size_t{columns_[f].missing_code} + 1);
   }
   data_.resize((n_rows * n_features * static_cast<std::size_t>(width_) + 3) / 4);
-  // Few rows at a time: a block of the matrix stays in the cache while its columns are written.
+  // Writes blocks of rows that stay in the cache for all columns.
   const std::size_t block = std::max<std::size_t>(1, 16'384 / std::max<std::size_t>(n_features, 1));
   const double work = 2.0 * static_cast<double>(n_rows) * static_cast<double>(n_features);
   parallel_for((n_rows + block - 1) / block, worthwhile_threads(work, n_threads),
-               [&](std::size_t piece, int) {
-                 const std::size_t begin = piece * block;
+               [&](std::size_t block_index, int) {
+                 const std::size_t begin = block_index * block;
                  const std::size_t end = std::min(begin + block, n_rows);
                  visit([&](const auto* shared) {
                    using T = std::remove_const_t<std::remove_pointer_t<decltype(shared)>>;

@@ -1,7 +1,6 @@
-// All codes of a table, twice. Row by row, in as few bytes each as the column with most codes
-// needs: a row is a few cache lines, so the columns that a small node draws are read together. And
-// column by column, each in as few bytes as it needs: a large node reads a column nearly in order.
-// Every tree of a forest reads the same codes.
+// The codes of a table, shared by all trees of a forest and stored twice. By row, with the width of
+// the column with most codes: a small node reads its random columns from few cache lines. By
+// column, with the width of each column: a large node reads a column nearly in order.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +24,9 @@ class CodeMatrix {
   CodeMatrix(const Table& table, int n_threads);
 
   std::size_t n_features() const { return columns_.size(); }
-  // What is known of a column; it has no entries.
+  // The description of a column, without entries.
   const CodedColumn& column(std::size_t feature) const { return columns_[feature]; }
-  // Calls body with a typed pointer to the first row; rows lie n_features() codes apart.
+  // Calls body with a typed pointer to the first row; the stride is n_features() codes.
   template <class Body>
   auto visit(const Body& body) const {
     switch (width_) {
@@ -52,13 +51,13 @@ class CodeMatrix {
         return body(reinterpret_cast<const std::uint32_t*>(codes.bytes.data()));
     }
   }
-  // The number of codes of the column with most, missing included.
+  // The largest number of codes of a column, including missing.
   std::size_t max_codes() const { return max_codes_; }
 
  private:
   std::vector<CodedColumn> columns_;
   std::vector<ColumnCodes> by_column_;
-  std::vector<std::uint32_t> data_;  // as words, so that any width is aligned
+  std::vector<std::uint32_t> data_;  // words, so that every width is aligned
   int width_ = 4;
   std::size_t max_codes_ = 0;
 };

@@ -16,12 +16,12 @@ using common::worthwhile_threads;
 
 namespace {
 
-// Below this many rows a comparison sort beats the radix sort's set-up.
+// Below this number of rows, a comparison sort is faster than a radix sort.
 constexpr std::size_t radix_from = 256;
 
-// Buffers reused from column to column by one thread.
+// Buffers of one thread, reused from column to column.
 struct Scratch {
-  std::vector<double> block;  // values of a few columns, one after another
+  std::vector<double> block;  // values of several columns, column by column
   std::vector<std::uint64_t> keys;
   std::vector<std::uint64_t> swap;
   std::vector<std::uint32_t> slots;
@@ -31,13 +31,13 @@ struct Scratch {
   std::vector<double> stored_values;
 };
 
-// A float64 as an integer with the same order; both zeros are one value.
+// A float64 as an integer with the same order; −0 equals 0.
 SPINNEY_INLINE std::uint64_t ordered_bits(double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value + 0.0);
   return (bits >> 63) != 0 ? ~bits : bits | (std::uint64_t{1} << 63);
 }
 
-// The same for values that float32 holds, in half the bits.
+// The same for float32.
 SPINNEY_INLINE std::uint32_t ordered_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value + 0.0F);
   return (bits >> 31) != 0 ? ~bits : bits | (std::uint32_t{1} << 31);
@@ -46,12 +46,12 @@ SPINNEY_INLINE std::uint32_t ordered_bits(float value) {
 struct Traits {
   bool any_missing = false;
   bool integers = true;  // all values are integers of moderate size
-  bool floats = true;    // float32 holds all values
+  bool floats = true;    // float32 represents all values exactly
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
 };
 
-SPINNEY_KERNEL Traits look_at(const double* values, std::size_t n) {
+SPINNEY_KERNEL Traits find_traits(const double* values, std::size_t n) {
   constexpr double moderate = 1 << 24;
   constexpr double infinity = std::numeric_limits<double>::infinity();
   double low = infinity;
@@ -73,7 +73,7 @@ SPINNEY_KERNEL Traits look_at(const double* values, std::size_t n) {
   return {missing != 0, not_integer == 0, not_float == 0, low, high};
 }
 
-// What the coders fill: entries in code order, less those of the implicit code.
+// The output of the coders: entries in code order, without those of the implicit code.
 struct Writer {
   CodedColumn& out;
   const CodingRows& sample;
@@ -88,8 +88,8 @@ struct Writer {
   }
 };
 
-// How often each slot occurs. A value that repeats would make each addition wait for the one
-// before, so where there are few slots four rows are counted apart.
+// Counts each slot. If a value repeats, each addition waits for the previous one; with few slots,
+// four separate counters avoid this.
 void count_slots(const std::uint32_t* slots, std::size_t n, std::size_t n_slots,
                  std::vector<Row>& count) {
   constexpr std::size_t few = 1024;
@@ -114,9 +114,9 @@ void count_slots(const std::uint32_t* slots, std::size_t n, std::size_t n_slots,
   count.resize(n_slots);
 }
 
-// A counting sort of rows whose slots, small integers, are in scratch.slots; the last slot means
-// missing. Ranks are dense unless they are categories, which keep their own numbers. Returns the
-// slot that is left implicit, if one is.
+// Counting sort of rows by scratch.slots (small integers); the last slot means missing.
+// dense_ranks: codes skip empty slots; categories keep their codes. Returns the most frequent slot,
+// which is implicit if has_implicit.
 std::size_t code_by_counting(Writer writer, std::size_t n_slots, bool dense_ranks,
                              bool allow_implicit, Scratch& scratch) {
   CodedColumn& out = writer.out;
@@ -138,7 +138,7 @@ std::size_t code_by_counting(Writer writer, std::size_t n_slots, bool dense_rank
     scratch.code_of[slot] = code;
     if (!dense_ranks || count[slot] > 0) ++code;
     const Row size = count[slot];
-    count[slot] = start;  // from here on: where the slot's next entry goes
+    count[slot] = start;  // from here on: the position of the slot's next entry
     if (!(out.has_implicit && slot == mode)) start += size;
   }
   out.implicit_code = scratch.code_of[mode];
@@ -161,7 +161,7 @@ SPINNEY_KERNEL void fill_slots(const double* values, std::size_t n, double low,
   }
 }
 
-// Keys [ordered bits | position] in ascending order of value; missing values left out.
+// Keys [ordered bits | position] in ascending order of value, without missing values.
 template <bool floats>
 std::uint64_t* sort_values(const double* values, std::size_t n, bool any_missing, Scratch& scratch,
                            std::size_t& n_sorted) {
@@ -187,7 +187,7 @@ std::uint64_t* sort_values(const double* values, std::size_t n, bool any_missing
     keys = radix_sort(keys, scratch.swap.data(), m, 32, 64);
   }
   if constexpr (!floats) {
-    // Ordered so far by the upper 32 bits of the float64: finish the runs that share them.
+    // The keys are sorted by the upper 32 bits of the float64; sort runs that share them.
     for (std::size_t begin = 0; begin < m;) {
       std::size_t end = begin + 1;
       while (end < m && (keys[end] >> 32) == (keys[begin] >> 32)) ++end;
@@ -204,7 +204,7 @@ std::uint64_t* sort_values(const double* values, std::size_t n, bool any_missing
   return keys;
 }
 
-// Any values: a sort. values[i] belongs to rows[i].
+// Codes any values by sorting; values[i] belongs to rows[i].
 template <bool floats>
 void code_by_sorting(Writer writer, const double* values, const Row* rows, std::size_t n,
                      bool any_missing, bool allow_implicit, Scratch& scratch) {
@@ -212,11 +212,11 @@ void code_by_sorting(Writer writer, const double* values, const Row* rows, std::
   std::size_t m = 0;
   const std::uint64_t* keys = sort_values<floats>(values, n, any_missing, scratch, m);
   const auto value_at = [&](std::size_t p) { return values[static_cast<std::uint32_t>(keys[p])]; };
-  const auto differs = [&](std::size_t p) {  // from the key before
+  const auto differs = [&](std::size_t p) {  // from the previous key
     if ((keys[p] >> 32) != (keys[p - 1] >> 32)) return true;
     return !floats && value_at(p) != value_at(p - 1);
   };
-  // The most frequent value, missing included.
+  // Find the most frequent value, including missing.
   std::size_t mode_begin = 0;
   std::size_t mode_end = 0;
   for (std::size_t begin = 0, p = 1; p <= m; ++p) {
@@ -258,7 +258,7 @@ void code_by_sorting(Writer writer, const double* values, const Row* rows, std::
 
 void code_values(Writer writer, const double* values, bool allow_implicit, Scratch& scratch) {
   const std::size_t n = writer.sample.n_rows;
-  const Traits traits = look_at(values, n);
+  const Traits traits = find_traits(values, n);
   const double range = traits.high - traits.low;
   if (traits.integers && range >= 0 && range < 2.0 * static_cast<double>(n) + 16) {
     const std::size_t n_slots = static_cast<std::size_t>(range) + 2;
@@ -277,12 +277,12 @@ void code_values(Writer writer, const double* values, bool allow_implicit, Scrat
   }
 }
 
-// The zeros of a sparse column are its implicit value, however many there are.
+// Zero is always the implicit value of a sparse column.
 void code_sparse(Writer writer, const Column& column, Scratch& scratch) {
   const CodingRows& sample = writer.sample;
   scratch.stored_rows.clear();
   scratch.stored_values.clear();
-  Row i = 0;  // both lists of rows ascend: walk them together
+  Row i = 0;  // merges two ascending lists of rows
   for (std::size_t s = 0; s < column.n_stored; ++s) {
     const auto row = static_cast<Row>(column.rows[s]);
     while (i < sample.n_rows && sample.rows[i] < row) ++i;
@@ -299,8 +299,8 @@ void code_sparse(Writer writer, const Column& column, Scratch& scratch) {
                          true, false, scratch);
   out.has_implicit = true;
   out.implicit_value = 0.0;
-  if (n_stored == sample.n_rows) return;  // no zero among the rows
-  // Make room for the code of zero: everything above it moves up by one.
+  if (n_stored == sample.n_rows) return;  // no row has the value 0
+  // Insert the code of zero: increment all larger codes.
   Row first = 0;
   while (first < out.n_entries && column.value(writer.layout.row(out.entries[first])) < 0.0) {
     ++first;
@@ -313,7 +313,7 @@ void code_sparse(Writer writer, const Column& column, Scratch& scratch) {
   ++out.missing_code;
 }
 
-// Copies columns first … first+count-1 into the block, one after another. Columns of a row-major
+// Copies columns first … first+count-1 into the block, column by column. Columns of a row-major
 // matrix share cache lines, so they are read together.
 void read_block(const Table& table, std::size_t first, std::size_t count, const CodingRows& sample,
                 std::vector<double>& block) {
@@ -390,7 +390,7 @@ void code_columns(const Table& table, const CodingRows& sample, const EntryLayou
   const std::size_t n_features = table.n_features();
   const double work = 25.0 * static_cast<double>(sample.n_rows) * static_cast<double>(n_features);
   n_threads = worthwhile_threads(work, n_threads);
-  // A cache line holds eight float64; but no more columns at a time than 16 MB hold.
+  // Eight columns: a cache line of float64. The block has at most 16 MB.
   const std::size_t fits = std::size_t{2'000'000} / std::max<std::size_t>(sample.n_rows, 1);
   const std::size_t share =
       (n_features + static_cast<std::size_t>(n_threads) - 1) / static_cast<std::size_t>(n_threads);

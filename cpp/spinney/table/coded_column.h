@@ -1,6 +1,6 @@
-// Coding: a column's values become ranks among its distinct values, sorted once. A value that more
-// than half of the rows share is left implicit: the entries then list only the other rows, so a
-// column of rare events costs what its events cost, and a sparse column is never made dense.
+// Replaces a column's values by their ranks among the distinct values, and sorts the rows. A value
+// of more than half of the rows can be implicit: only the other rows have entries. The cost then
+// depends on the number of rare values, and sparse columns are never densified.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,9 @@ namespace spinney::table {
 
 struct CodedColumn {
   bool categorical = false;
-  bool has_missing = false;       // some row of the sample is missing
-  bool has_implicit = false;      // rows without an entry have implicit_code
-  common::Code missing_code = 0;  // one past the largest code; also the number of other codes
+  bool has_missing = false;       // in the sample
+  bool has_implicit = false;      // rows without entry have implicit_code
+  common::Code missing_code = 0;  // the number of codes of present values
   common::Code implicit_code = 0;
   double implicit_value = 0;  // numeric columns; NaN when the implicit value is missing
   common::Row n_entries = 0;
@@ -26,23 +26,23 @@ struct CodedColumn {
   bool is_missing(common::Code code) const { return code == missing_code; }
 };
 
-// Which rows take part, and the label that travels with each (null: none).
+// The rows to code, and their labels for the entries (null: none).
 struct CodingRows {
   const common::Row* rows = nullptr;  // ascending
   common::Row n_rows = 0;
   const std::uint32_t* labels = nullptr;  // indexed by row
 };
 
-// The largest code that a column may have: that of missing, where all values differ.
+// Upper bound of the codes of all columns, including missing.
 std::size_t largest_code(const Table& table);
 
-// Codes every column of a table and hands each to `consume`, which may take it; columns come in any
-// order, from several threads. allow_implicit = false lists every row of every column.
+// Codes every column of a table and passes it to `consume`, which may move it. Calls are in any
+// order and from several threads. allow_implicit = false: every row has an entry in every column.
 void code_columns(const Table& table, const CodingRows& sample, const EntryLayout& layout,
                   bool allow_implicit, int n_threads,
                   const std::function<void(std::size_t feature, CodedColumn& column)>& consume);
 
-// The same, all columns kept.
+// Returns the coded columns.
 std::vector<CodedColumn> code_table(const Table& table, const CodingRows& sample,
                                     const EntryLayout& layout, bool allow_implicit, int n_threads);
 

@@ -1,4 +1,4 @@
-// Which bin a value falls into.
+// Finds the bin of a value.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace spinney::table {
 
-// Between two neighbouring values, so that low <= cut < high; a float32 if one lies there: models
-// are smaller and predictions faster.
+// A cut with low <= cut < high; a float32 if possible, because models are then smaller and
+// predictions faster.
 inline double between(double low, double high) {
   const double middle = low / 2 + high / 2;
   const auto narrow = static_cast<double>(static_cast<float>(middle));
@@ -22,16 +22,16 @@ inline double between(double low, double high) {
   return middle >= low && middle < high ? middle : low;
 }
 
-// Numbers of cuts below the values. The range is divided into cells of the same width; those that
-// hold few cuts leave few of them to compare with. No branches, so that the searches of
-// neighbouring rows overlap. NaN is at or below every cut; the caller looks for it.
+// Counts the cuts below a value. A table of equally wide cells gives the cuts below the cell; a
+// binary search without branches counts the cuts inside it. NaN counts as below every cut; the
+// caller must handle it.
 struct CutSearch {
   static constexpr std::size_t n_cells = 2048;
   double low = 0;
   double scale = 0;                           // cells per unit
-  std::uint32_t first_step = 0;               // half of the places left to look at, 0 for none
+  std::uint32_t first_step = 0;               // of the binary search; 0: no cuts
   std::array<std::uint8_t, n_cells> below{};  // cuts below a cell
-  std::array<double, 512> cuts;               // filled up with infinity
+  std::array<double, 512> cuts;               // padded with infinity
 
   explicit CutSearch(std::span<const double> given) {
     cuts.fill(std::numeric_limits<double>::infinity());
@@ -53,7 +53,7 @@ struct CutSearch {
     first_step = std::bit_floor(most);
   }
 
-  // Values below the first cut share its cell, those above the last one theirs.
+  // Values below the first cut or above the last one are in the cells of these cuts.
   SPINNEY_INLINE std::int32_t cell(double value) const {
     double at = (value - low) * scale;
     at = at > 0 ? at : 0.0;  // also NaN
@@ -62,7 +62,7 @@ struct CutSearch {
   }
 };
 
-// out[i]: cuts below values[i].
+// out[i] = the number of cuts below values[i].
 void count_below(const double* values, std::size_t n, const CutSearch& search, std::uint8_t* out);
 
 }  // namespace spinney::table

@@ -1,6 +1,6 @@
-// An entry is one row of one column in 64 bits: [ code | row | label ]. Sorted as plain integers,
-// entries are in the order of values, and of rows among equal values. A scan reads nothing else:
-// whether the value changes (code), whose turn it is (row), and to which class it adds (label).
+// An entry is one row of one column in 64 bits: [ code | row | label ]. As integers, entries sort
+// by value, then by row. A classification scan reads only entries: the code shows whether the value
+// changes, the label is the class.
 #pragma once
 
 #include <bit>
@@ -12,19 +12,19 @@ namespace spinney::table {
 
 using Entry = std::uint64_t;
 
-// How many bits hold x (std::bit_width returns different types in different libraries).
+// The bit width of x (std::bit_width returns different types in different libraries).
 constexpr int bits_of(std::uint64_t x) { return 64 - std::countl_zero(x); }
 
 struct EntryLayout {
   int label_bits = 0;
   int row_bits = 32;
 
-  // n_labels = 0 or 1 leaves the label out; it is also left out where it does not fit beside the
-  // row and the largest possible code (label_bits is 0 then, and scans gather by row).
+  // label_bits is 0 if n_labels is 0 or 1, or if the label does not fit together with the row and
+  // the largest possible code; scans then read labels by row.
   static EntryLayout make(std::uint64_t n_rows, std::uint64_t n_labels) {
     EntryLayout layout;
     layout.row_bits = bits_of(n_rows > 1 ? n_rows - 1 : 1);
-    const int code_bits = bits_of(n_rows + 1);  // ranks, and one code for missing
+    const int code_bits = bits_of(n_rows + 1);  // ranks and a code for missing
     const int wanted = n_labels > 1 ? bits_of(n_labels - 1) : 0;
     layout.label_bits = layout.row_bits + code_bits + wanted <= 64 ? wanted : 0;
     return layout;

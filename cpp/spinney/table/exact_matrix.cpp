@@ -47,7 +47,8 @@ ExactMatrix::ExactMatrix(const Table& table, bool sorted, int n_threads)
 }
 
 void ExactMatrix::derive(std::size_t f, std::size_t source, std::vector<double> of_category) {
-  if (f >= n_features() || source >= f) throw common::InputError("derive: no such column");
+  if (f >= n_features() || source >= f)
+    throw common::InputError("derive: column indices are out of range");
   columns_[f].source = static_cast<std::int32_t>(source);
   columns_[f].of_category = std::move(of_category);
 }

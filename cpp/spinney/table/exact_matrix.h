@@ -1,5 +1,5 @@
-// A table with every value kept, and each column's rows in the order of its values: for searches
-// that look at every cut.
+// A table with exact values and, for each column, its rows sorted by value: for searches over all
+// thresholds.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,17 @@
 namespace spinney::table {
 
 struct ExactColumn {
-  std::int32_t n_categories = 0;  // 0: numbers
-  std::vector<double> values;     // [row], categories as codes, NaN for what is missing
-  std::vector<common::Row>
-      order;  // rows by value, missing ones last; empty for rows to look at only
-  // As in BinnedColumn: numbers of the categories of another column.
+  std::int32_t n_categories = 0;   // 0: numeric
+  std::vector<double> values;      // by row; categories as codes, NaN: missing
+  std::vector<common::Row> order;  // rows sorted by value, missing last; empty if not sorted
+  // A derived column, as in BinnedColumn.
   std::int32_t source = -1;
   std::vector<double> of_category;
 };
 
 class ExactMatrix : public RowMatrix {
  public:
-  // sorted: also in the order of the values.
+  // sorted: fills ExactColumn::order.
   ExactMatrix(const Table& table, bool sorted, int n_threads);
 
   std::size_t n_rows() const override { return n_rows_; }

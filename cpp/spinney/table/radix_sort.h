@@ -1,5 +1,5 @@
-// Least-significant-digit radix sort by the bits [low_bit, high_bit) of 64-bit keys, stable.
-// Digits that all keys share are skipped.
+// Stable least-significant-digit radix sort by bits [low_bit, high_bit) of 64-bit keys. Skips
+// digits that are equal in all keys.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace spinney::table {
 
-// Sorts items[0 … n) by key(item), using swap[0 … n); returns the one that holds the result.
+// Sorts items[0 … n) by key(item); swap[0 … n) is scratch. Returns the array with the result.
 template <class Item, class Key>
 Item* radix_sort(Item* items, Item* swap, std::size_t n, int low_bit, int high_bit,
                  const Key& key) {
@@ -36,7 +36,7 @@ Item* radix_sort(Item* items, Item* swap, std::size_t n, int low_bit, int high_b
   return items;
 }
 
-// Sorts keys themselves.
+// The same for items that are keys.
 inline std::uint64_t* radix_sort(std::uint64_t* keys, std::uint64_t* swap, std::size_t n,
                                  int low_bit, int high_bit) {
   return radix_sort(keys, swap, n, low_bit, high_bit, [](std::uint64_t key) { return key; });

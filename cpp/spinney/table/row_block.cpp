@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <string>
 
 #include "spinney/common/check.h"
 #include "spinney/common/dispatch.h"
 
 namespace spinney::table {
 
-// In the bits, in a loop without branches.
+// Tests bits, so that the loop has no branches.
 SPINNEY_KERNEL SpecialValues find_special(const double* values, std::size_t n) {
   std::uint64_t infinite = 0;
   std::uint64_t missing = 0;
@@ -35,12 +36,15 @@ SPINNEY_KERNEL SpecialValues find_special(const float* values, std::size_t n) {
 RowReader::RowReader(const Table& table, std::span<const std::int32_t> n_categories)
     : table_(table) {
   if (table.n_features() != n_categories.size()) {
-    throw common::InputError("X has another number of columns than the model was fitted on");
+    throw common::InputError("X has " + std::to_string(table.n_features()) +
+                             " columns, but the model was fitted with " +
+                             std::to_string(n_categories.size()));
   }
   for (std::size_t f = 0; f < n_categories.size(); ++f) {
     const bool categorical = table.columns[f].kind == ColumnKind::categorical;
     if (categorical ? table.columns[f].n_categories > n_categories[f] : n_categories[f] > 0) {
-      throw common::InputError("X has columns of other kinds than the model was fitted on");
+      throw common::InputError("the kind or the categories of column " + std::to_string(f) +
+                               " of X differ from those of the model");
     }
   }
   in_place_ = table.is_row_major();
@@ -61,7 +65,7 @@ std::size_t RowReader::max_rows() const {
 }
 
 template <class Value>
-bool RowReader::look(const Value* rows, std::size_t n) const {
+bool RowReader::check_values(const Value* rows, std::size_t n) const {
   const std::size_t width = table_.n_features();
   SpecialValues found;
   if (stride_ == width) {
@@ -77,8 +81,8 @@ bool RowReader::look(const Value* rows, std::size_t n) const {
   return found.missing;
 }
 
-template bool RowReader::look(const double*, std::size_t) const;
-template bool RowReader::look(const float*, std::size_t) const;
+template bool RowReader::check_values(const double*, std::size_t) const;
+template bool RowReader::check_values(const float*, std::size_t) const;
 
 void RowReader::copy(std::size_t first, std::size_t n, double* rows) const {
   const std::size_t width = table_.n_features();

@@ -1,4 +1,4 @@
-// Reading a table a block of rows at a time, for those who jump about in a row.
+// Reads a table in blocks of rows, for code that accesses features in any order.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +19,21 @@ struct SpecialValues {
 SpecialValues find_special(const double* values, std::size_t n);
 SpecialValues find_special(const float* values, std::size_t n);
 
-// Rows of a C-contiguous matrix are read where they are (and brought into the cache, in order, by
-// the look for special values); others are copied. Categories are codes, NaN is missing.
+// Rows of a C-contiguous matrix are read in place; checking them for special values also loads them
+// into the cache. Other tables are copied. Categories are codes, NaN is missing.
 class RowReader {
  public:
-  // n_categories: of each feature of the model, 0 for a numeric one; the table must match.
+  // n_categories: by feature of the model, 0 for numeric; throws if the table does not match.
   RowReader(const Table& table, std::span<const std::int32_t> n_categories);
 
   bool in_place() const { return in_place_; }
-  // Rows that are copied need no other columns than these.
+  // Copies only these columns.
   void read_only(std::vector<std::uint32_t> features) { features_ = std::move(features); }
-  // As many rows as a block may have: fewer where they are wide and have to be copied.
+  // The maximum number of rows of a block; smaller if wide rows are copied.
   std::size_t max_rows() const;
 
-  // Calls body(first row, values from one row to the next, whether any may be missing), typed.
-  // Throws InputError at an infinite value, unless the table is known to have none.
+  // Calls body(typed pointer to the first row, stride, whether values may be missing). Throws
+  // InputError if a value is infinite, unless the table is known to be finite.
   template <class Body>
   void read(std::size_t first, std::size_t n, const Body& body) const {
     if (!in_place_) {
@@ -46,16 +46,16 @@ class RowReader {
     const std::byte* at = head.data + static_cast<std::ptrdiff_t>(first) * head.stride;
     if (head.dtype == Dtype::float64) {
       const auto* rows = reinterpret_cast<const double*>(at);
-      body(rows, stride_, look(rows, n));
+      body(rows, stride_, check_values(rows, n));
     } else {
       const auto* rows = reinterpret_cast<const float*>(at);
-      body(rows, stride_, look(rows, n));
+      body(rows, stride_, check_values(rows, n));
     }
   }
 
  private:
   template <class Value>
-  bool look(const Value* rows, std::size_t n) const;
+  bool check_values(const Value* rows, std::size_t n) const;
   void copy(std::size_t first, std::size_t n, double* rows) const;
 
   const Table& table_;

@@ -1,4 +1,4 @@
-// Rows in the form that trees of a booster are grown from: binned, or with every value kept.
+// The training table of a booster: binned or with exact values.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A table is columns that stay where the caller has them: a pointer, a stride and a type each.
+// A table is a list of views of the caller's columns: pointer, stride and type.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Column {
   const std::int32_t* rows = nullptr;  // sparse only: row of each stored value
   std::size_t n_stored = 0;            // sparse only
 
-  // The i-th stored value (for dense columns: of row i), as float64; exact for every dtype.
+  // The i-th stored value (dense columns: of row i) as float64; exact for every dtype.
   double stored(std::size_t i) const {
     const std::byte* at = data + static_cast<std::ptrdiff_t>(i) * stride;
     switch (dtype) {
@@ -42,7 +42,7 @@ struct Column {
     }
   }
 
-  // The numeric value of a row; a category's code, with NaN for a missing one.
+  // The value of a row: a number, or the code of a category; NaN if missing.
   double value(std::size_t row) const {
     if (kind == ColumnKind::categorical) {
       const std::int32_t code = category(row);
@@ -58,7 +58,7 @@ struct Column {
     return stored(row);
   }
 
-  // The category of a row, or -1.
+  // The category of a row; −1 if missing.
   std::int32_t category(std::size_t row) const {
     const std::int32_t code =
         *reinterpret_cast<const std::int32_t*>(data + static_cast<std::ptrdiff_t>(row) * stride);
@@ -66,7 +66,7 @@ struct Column {
   }
 };
 
-// out[i] = the value of rows[i]; the dtype is looked at once.
+// out[i] = the value of rows[i]; tests the dtype only once.
 inline void gather(const Column& column, const common::Row* rows, common::Row n, double* out) {
   if (column.kind != ColumnKind::numeric || column.dtype == Dtype::int32) {
     for (common::Row i = 0; i < n; ++i) out[i] = column.value(rows[i]);
@@ -86,11 +86,11 @@ inline void gather(const Column& column, const common::Row* rows, common::Row n,
 struct Table {
   std::size_t n_rows = 0;
   std::vector<Column> columns;
-  bool known_finite = true;  // no need to look for infinities any more
+  bool known_finite = true;  // the caller has checked for infinity
 
   std::size_t n_features() const { return columns.size(); }
 
-  // Whether the columns lie side by side in the rows of one matrix of floats.
+  // Whether the columns form one row-major matrix of float32 or float64.
   bool is_row_major() const {
     if (columns.empty()) return false;
     const Column& head = columns[0];

@@ -1,6 +1,6 @@
-// The values of a table, categories as their codes and NaN for what is missing, twice: row by row
-// for small nodes, column by column for large ones. What the caller has in that order is only
-// looked at; what is copied is float32 where that holds every value.
+// The values of a table, with categories as codes and NaN for missing, in two orders: by row for
+// small nodes, by column for large nodes. Uses the caller's memory if it has that order; copies are
+// float32 if it represents every value.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class ValueMatrix {
   ValueMatrix() = default;
   ValueMatrix(const Table& table, int n_threads);
 
-  // Calls body(pointer to the first row, values from one row to the next), typed.
+  // Calls body(typed pointer to the first row, stride).
   template <class Body>
   auto visit(const Body& body) const {
     const std::byte* first =
@@ -24,7 +24,7 @@ class ValueMatrix {
     return is_float_ ? body(reinterpret_cast<const float*>(first), stride_)
                      : body(reinterpret_cast<const double*>(first), stride_);
   }
-  // Calls body(pointer to a column's values), typed.
+  // Calls body(typed pointer to the values of the column).
   template <class Body>
   auto visit_column(std::size_t feature, const Body& body) const {
     const ValueColumn& column = columns_[feature];
@@ -38,7 +38,7 @@ class ValueMatrix {
  private:
   struct ValueColumn {
     const std::byte* data = nullptr;
-    std::vector<double> copy;  // as float64, so that any type is aligned
+    std::vector<double> copy;  // float64, so that every type is aligned
     bool is_float = false;
   };
 

@@ -9,11 +9,11 @@ namespace spinney::tree {
 namespace {
 
 constexpr std::size_t n_lanes = 8;
-constexpr double nothing = -std::numeric_limits<double>::infinity();
+constexpr double no_score = -std::numeric_limits<double>::infinity();
 
-// Some codes that follow one another, and room for what is known of the cuts after them.
+// A range of codes, with arrays for the cuts after each of them.
 struct Chunk {
-  std::size_t size;  // a multiple of n_lanes: cuts past the end weigh nothing on the right
+  std::size_t size;  // a multiple of n_lanes; padding cuts have no weight on the right
   double* left_of;   // [class * size + code]
   double* left;
   double* right;
@@ -27,10 +27,10 @@ Chunk make_chunk(double* room, std::size_t size, std::size_t n_classes) {
   return {size, room, after, after + size, after + 2 * size, after + 3 * size, after + 4 * size};
 }
 
-// Sums up to each code. Integers, so that a code without rows makes no difference, and nothing is
-// exactly what remains after the last one.
-SPINNEY_INLINE void add_up(const CodeCutTask& task, std::size_t first, std::size_t n,
-                           std::int64_t* running, const Chunk& chunk) {
+// Prefix sums by code. Integer sums are exact: a code without rows changes nothing, and exactly
+// zero remains after the last code.
+SPINNEY_INLINE void sum_prefixes(const CodeCutTask& task, std::size_t first, std::size_t n,
+                                 std::int64_t* running, const Chunk& chunk) {
   const std::int64_t* sums = task.sums + first * task.n_classes;
   if (task.n_classes == 2) {
     std::int64_t zeros = running[0];
@@ -62,7 +62,7 @@ SPINNEY_INLINE double score_of(double left, double right, double left_squares, d
                                const CodeCutTask& task) {
   const double score = (left_squares * right + right_squares * left) / (left * right);
   const double lighter = std::min(left, right);
-  return lighter > task.least && lighter >= task.min_weight ? score : nothing;
+  return lighter > task.least && lighter >= task.min_weight ? score : no_score;
 }
 
 SPINNEY_KERNEL void score_two_classes(const CodeCutTask& task, const Chunk& chunk, double* best) {
@@ -110,13 +110,13 @@ SPINNEY_KERNEL void score_classes(const CodeCutTask& task, const Chunk& chunk, d
   }
 }
 
-// Takes back the scores of cuts that leave a side too few rows; returns the best of the others.
+// Removes the scores of cuts with too few rows on a side; returns the best remaining score.
 double drop_small_sides(const CodeCutTask& task, std::size_t first, std::size_t n,
                         common::Row& n_left, const Chunk& chunk) {
-  double best = nothing;
+  double best = no_score;
   for (std::size_t c = 0; c < n; ++c) {
     n_left += task.counts[first + c];
-    if (n_left < task.min_rows || task.n_rows - n_left < task.min_rows) chunk.scores[c] = nothing;
+    if (n_left < task.min_rows || task.n_rows - n_left < task.min_rows) chunk.scores[c] = no_score;
     best = std::max(best, chunk.scores[c]);
   }
   return best;
@@ -125,10 +125,10 @@ double drop_small_sides(const CodeCutTask& task, std::size_t first, std::size_t 
 }  // namespace
 
 CodeCut best_code_cut(const CodeCutTask& task, std::vector<double>& scratch) {
-  // Chunks stay in the nearest cache.
-  constexpr std::size_t near = 2048;
+  // The numbers of a chunk fit the first-level cache.
+  constexpr std::size_t chunk_numbers = 2048;
   const std::size_t n_classes = task.n_classes;
-  std::size_t size = std::max<std::size_t>(near / (n_classes + 5), n_lanes);
+  std::size_t size = std::max<std::size_t>(chunk_numbers / (n_classes + 5), n_lanes);
   size = std::min(size, task.n_codes) + n_lanes - 1;
   size -= size % n_lanes;
   scratch.resize(std::max(scratch.size(), (n_classes + 5) * size));
@@ -139,13 +139,13 @@ CodeCut best_code_cut(const CodeCutTask& task, std::vector<double>& scratch) {
   CodeCut cut;
   for (std::size_t first = 0; first < task.n_codes; first += size) {
     const std::size_t n = std::min(size, task.n_codes - first);
-    add_up(task, first, n, running.data(), chunk);
+    sum_prefixes(task, first, n, running.data(), chunk);
     for (std::size_t k = 0; k < n_classes && n < size; ++k) {
       std::fill(chunk.left_of + k * size + n, chunk.left_of + (k + 1) * size,
                 static_cast<double>(task.totals[k]));
     }
     double lanes[n_lanes];
-    std::fill(lanes, lanes + n_lanes, nothing);
+    std::fill(lanes, lanes + n_lanes, no_score);
     n_classes == 2 ? score_two_classes(task, chunk, lanes) : score_classes(task, chunk, lanes);
     double best = *std::max_element(lanes, lanes + n_lanes);
     if (task.counts != nullptr) best = drop_small_sides(task, first, n, n_left, chunk);

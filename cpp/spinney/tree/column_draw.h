@@ -1,4 +1,4 @@
-// The columns that a node looks at, drawn at random, eight at a time.
+// The random columns of a node, in batches of eight.
 #pragma once
 
 #include <algorithm>
@@ -10,22 +10,22 @@
 
 namespace spinney::tree {
 
-// Columns that are looked at together; unused lanes repeat the first.
+// Columns that are searched together; unused lanes repeat the first.
 struct Batch {
   std::size_t feature[common::n_lanes];
   std::size_t n = 0;
-  bool only_first = false;  // of those that vary: nothing that was drawn before did
+  bool only_first = false;  // use only the first column that varies: all earlier ones are constant
 };
 
-// Constant columns count among those drawn, but at least one must not be constant. Columns that are
-// known to be constant in the node, as they were above it, are passed over.
+// As in scikit-learn, constant columns count towards max_features, but the draw continues until one
+// column varies. Columns that are constant in an ancestor are skipped.
 class ColumnDraw {
  public:
   ColumnDraw(std::vector<std::int32_t>& features, FeatureDraw::Swaps& swaps, common::Stream stream,
              std::size_t n_drawn)
       : draw_(features, swaps, stream), n_left_(n_drawn) {}
 
-  // Fills the next batch; false if there is nothing more to look at.
+  // Fills the next batch; returns false after the last one.
   bool next(const Node& node, bool any_varies, Batch& batch) {
     batch.n = 0;
     while (n_left_ > 0 && batch.n < common::n_lanes && draw_.has_next()) {

@@ -19,17 +19,17 @@ using common::worthwhile_threads;
 namespace {
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
-constexpr std::int64_t most_levels = 4;
+constexpr std::int64_t max_levels = 4;
 constexpr Row block_rows = 4096;
-// Units in a weight of one. Weights sum to one, or a little more; their sum in units fits 64 bits.
+// Units per weight of 1. Weights sum to about 1, so that the sum of units fits 64 bits.
 constexpr double unit = 0x1p61;
 
 std::int64_t to_units(double weight) { return static_cast<std::int64_t>(weight * unit + 0.5); }
 
 }  // namespace
 
-bool CountedGrower::serves(const table::Table& table, const criterion::Targets& targets,
-                           const GrowOptions& options) {
+bool CountedGrower::supports(const table::Table& table, const criterion::Targets& targets,
+                             const GrowOptions& options) {
   const bool all_columns = options.max_features == 0 ||
                            options.max_features >= static_cast<std::int64_t>(table.n_features());
   const bool two_classes = targets.n_classes[0] == 2;
@@ -37,7 +37,7 @@ bool CountedGrower::serves(const table::Table& table, const criterion::Targets& 
     if (column.kind == table::ColumnKind::categorical && !two_classes) return false;
   }
   return options.criterion == criterion::CriterionKind::gini && all_columns &&
-         options.features.empty() && !options.random_splits && options.max_depth <= most_levels &&
+         options.features.empty() && !options.random_splits && options.max_depth <= max_levels &&
          options.max_leaf_nodes == 0 && options.monotonic.empty() && targets.n_outputs == 1 &&
          CountedTable::fits(table, targets);
 }
@@ -70,11 +70,11 @@ CountedGrower::CountedGrower(const table::Table& table, const criterion::Targets
   };
   std::stable_sort(order_.begin(), order_.end(),
                    [&](std::size_t a, std::size_t b) { return work(a) > work(b); });
-  // Columns of few codes keep their sums, as long as these need no more room than the table.
+  // Columns with few codes keep their sums, up to about the memory of the table.
   if (options.max_depth < 2 || counts_rows()) return;
-  const std::size_t n_places = std::size_t{1} << (options.max_depth - 1);
-  constexpr std::size_t some = 1 << 21;
-  std::size_t left = std::max(some, targets.n_rows * n_columns()) / n_places;
+  const std::size_t n_slots = std::size_t{1} << (options.max_depth - 1);
+  constexpr std::size_t min_kept = 1 << 21;
+  std::size_t left = std::max(min_kept, targets.n_rows * n_columns()) / n_slots;
   std::vector<std::size_t> by_size = order_;
   std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) {
     return counted_.columns[a].n_codes() < counted_.columns[b].n_codes();
@@ -83,7 +83,7 @@ CountedGrower::CountedGrower(const table::Table& table, const criterion::Targets
     const std::size_t n_cells = counted_.columns[f].n_codes() * n_classes_;
     if (n_cells > left) break;
     left -= n_cells;
-    kept_[f].resize(n_places * n_cells);
+    kept_[f].resize(n_slots * n_cells);
   }
 }
 
@@ -94,7 +94,7 @@ int CountedGrower::threads_for(double nanoseconds) const {
 void CountedGrower::grow(std::uint64_t seed, common::Watch& watch) {
   nodes_.clear();
   add_root(seed);
-  std::vector<std::size_t> parents;  // of the level to be searched; none: it is the root's
+  std::vector<std::size_t> parents;  // parents of the current level; empty at the root
   open_.assign(nodes_[0].terminal ? 0 : 1, 0);
   while (!open_.empty()) {
     watch.poll(static_cast<std::uint64_t>(rows_.size() * n_columns()));
@@ -103,7 +103,7 @@ void CountedGrower::grow(std::uint64_t seed, common::Watch& watch) {
     for (const std::size_t node : open_) {
       if (choose(node)) parents.push_back(node);
     }
-    divide(parents);
+    partition(parents);
     open_.clear();
     for (const std::size_t parent : parents) {
       for (const std::size_t child : {nodes_[parent].left, nodes_[parent].right}) {
@@ -130,7 +130,7 @@ void CountedGrower::add_root(std::uint64_t seed) {
   total_weight_ = root.stat[0];
 }
 
-// Fills in what follows from a node's sums and rows.
+// Derives stat, impurity and terminal from a node's sums and rows.
 void CountedGrower::complete(Node& node) const {
   node.stat.resize(1 + n_classes_);
   std::int64_t all = 0;
@@ -172,17 +172,15 @@ void CountedGrower::find_in_column(std::size_t f, const std::vector<std::size_t>
     for (const std::size_t node : open_) {
       scratch.sums.assign(n_cells, 0);
       count(column, node, scratch.sums.data());
-      look(f, node, scratch.sums.data(), scratch);
+      scan_node(f, node, scratch.sums.data(), scratch);
     }
     return;
   }
-  const auto place_of = [&](std::size_t node) {
-    return kept.data() + nodes_[node].place * n_cells;
-  };
+  const auto slot_of = [&](std::size_t node) { return kept.data() + nodes_[node].slot * n_cells; };
   if (parents.empty()) {
     std::fill_n(kept.data(), n_cells, 0);
     count(column, 0, kept.data());
-    look(f, 0, kept.data(), scratch);
+    scan_node(f, 0, kept.data(), scratch);
     return;
   }
   for (const std::size_t parent : parents) {
@@ -190,18 +188,18 @@ void CountedGrower::find_in_column(std::size_t f, const std::vector<std::size_t>
     const std::size_t larger =
         smaller == nodes_[parent].left ? nodes_[parent].right : nodes_[parent].left;
     if (nodes_[smaller].terminal && nodes_[larger].terminal) continue;
-    std::int64_t* const of_smaller = place_of(smaller);
+    std::int64_t* const of_smaller = slot_of(smaller);
     std::fill_n(of_smaller, n_cells, 0);
     count(column, smaller, of_smaller);
-    if (!nodes_[smaller].terminal) look(f, smaller, of_smaller, scratch);
+    if (!nodes_[smaller].terminal) scan_node(f, smaller, of_smaller, scratch);
     if (nodes_[larger].terminal) continue;
-    std::int64_t* const of_larger = place_of(larger);  // the parent's so far
+    std::int64_t* const of_larger = slot_of(larger);  // still holds the parent's sums
     for (std::size_t cell = 0; cell < n_cells; ++cell) of_larger[cell] -= of_smaller[cell];
-    look(f, larger, of_larger, scratch);
+    scan_node(f, larger, of_larger, scratch);
   }
 }
 
-// Adds up the units of the node's rows by cell.
+// Sums the units of the node's rows by cell.
 void CountedGrower::count(const CountedColumn& column, std::size_t node, std::int64_t* sums) const {
   const Node& of_node = nodes_[node];
   const std::uint32_t* const cells = column.cells.data();
@@ -236,8 +234,8 @@ void CountedGrower::count_rows(const CountedColumn& column, std::size_t node,
   }
 }
 
-void CountedGrower::look(std::size_t f, std::size_t node, const std::int64_t* sums,
-                         Scratch& scratch) {
+void CountedGrower::scan_node(std::size_t f, std::size_t node, const std::int64_t* sums,
+                              Scratch& scratch) {
   const CountedColumn& column = counted_.columns[f];
   const auto at =
       static_cast<std::size_t>(std::find(open_.begin(), open_.end(), node) - open_.begin());
@@ -247,14 +245,14 @@ void CountedGrower::look(std::size_t f, std::size_t node, const std::int64_t* su
   if (column.n_codes() < 2) return;
   if (counts_rows()) count_rows(column, node, scratch.counts);
   if (column.categorical) {
-    look_at_categories(column, nodes_[node], sums, scratch, candidate);
+    scan_categorical(column, nodes_[node], sums, scratch, candidate);
   } else {
-    look_at_numbers(column, nodes_[node], sums, scratch, candidate);
+    scan_numeric(column, nodes_[node], sums, scratch, candidate);
   }
   candidate.score /= unit;
   if (!(candidate.score >= scratch.best[node])) return;
   sum_left(column, sums, candidate);
-  // Past a perfect score the first column wins, not the best.
+  // Scores above the perfect score count as equal: the first column wins.
   scratch.best[node] = std::min(candidate.score, criterion_->perfect_score(nodes_[node].view()));
 }
 
@@ -269,12 +267,11 @@ CodeCutTask CountedGrower::cut_task(const Node& node) const {
   return task;
 }
 
-void CountedGrower::look_at_numbers(const CountedColumn& column, const Node& node,
-                                    const std::int64_t* sums, Scratch& scratch,
-                                    Candidate& out) const {
+void CountedGrower::scan_numeric(const CountedColumn& column, const Node& node,
+                                 const std::int64_t* sums, Scratch& scratch, Candidate& out) const {
   const std::size_t width = n_classes_;
   const std::size_t n_codes = column.n_codes() - (column.has_missing ? 1 : 0);
-  const auto is_empty = [&](std::size_t code) {  // every row has some weight
+  const auto is_empty = [&](std::size_t code) {  // every row has a positive weight
     return std::all_of(sums + code * width, sums + (code + 1) * width,
                        [](std::int64_t sum) { return sum == 0; });
   };
@@ -306,10 +303,10 @@ void CountedGrower::look_at_numbers(const CountedColumn& column, const Node& nod
   take(best_code_cut(task, scratch.cuts), first, true);
 }
 
-// Two classes: in the order of the fraction of the second the best prefix is the best subset.
-void CountedGrower::look_at_categories(const CountedColumn& column, const Node& node,
-                                       const std::int64_t* sums, Scratch& scratch,
-                                       Candidate& out) const {
+// Two classes: sorted by the fraction of the second class, the best prefix is the best subset.
+void CountedGrower::scan_categorical(const CountedColumn& column, const Node& node,
+                                     const std::int64_t* sums, Scratch& scratch,
+                                     Candidate& out) const {
   std::vector<Code>& order = out.present;
   order.clear();
   scratch.keys.resize(column.n_codes());
@@ -355,12 +352,12 @@ void CountedGrower::sum_left(const CountedColumn& column, const std::int64_t* su
   if (candidate.missing_left) add(column.missing_code);
 }
 
-// Gives a node its best split and its children; false if there is none worth it.
+// Stores a node's best split and creates its children; returns false if no split is good enough.
 bool CountedGrower::choose(std::size_t index) {
   const auto at =
       static_cast<std::size_t>(std::find(open_.begin(), open_.end(), index) - open_.begin());
   const double perfect = criterion_->perfect_score(nodes_[index].view());
-  // Of equally good columns the first wins; where a node begins is decided by its path.
+  // The first of equally good columns wins; the node's path determines the first column.
   const std::size_t n = n_columns();
   const std::size_t start = common::mix(nodes_[index].key) % n;
   double best = -std::numeric_limits<double>::infinity();
@@ -411,7 +408,7 @@ bool CountedGrower::choose(std::size_t index) {
 
 // -------------------------------------------------------------------------------------- rows
 
-void CountedGrower::divide(const std::vector<std::size_t>& parents) {
+void CountedGrower::partition(const std::vector<std::size_t>& parents) {
   if (parents.empty()) return;
   const std::size_t n_blocks = nodes_[0].segments.size();
   for (const std::size_t parent : parents) {
@@ -425,7 +422,7 @@ void CountedGrower::divide(const std::vector<std::size_t>& parents) {
     for (const std::size_t parent : parents) {
       const Node& node = nodes_[parent];
       const Segment whole = node.segments[block];
-      const Row middle = divide_segment(node, whole, buffer.data());
+      const Row middle = partition_segment(node, whole, buffer.data());
       nodes_[node.left].segments[block] = {whole.begin, middle};
       nodes_[node.right].segments[block] = {middle, whole.end};
       for (Row i = whole.begin; i < whole.end; ++i) {
@@ -433,9 +430,9 @@ void CountedGrower::divide(const std::vector<std::size_t>& parents) {
       }
     }
   });
-  // The larger child takes its parent's place, the smaller one any that is free.
-  std::vector<bool> taken(std::size_t{1} << most_levels);
-  for (const std::size_t parent : parents) taken[nodes_[parent].place] = true;
+  // The larger child takes its parent's slot, the smaller child a free slot.
+  std::vector<bool> taken(std::size_t{1} << max_levels);
+  for (const std::size_t parent : parents) taken[nodes_[parent].slot] = true;
   for (const std::size_t parent : parents) {
     Node& node = nodes_[parent];
     for (const std::size_t child : {node.left, node.right}) {
@@ -447,16 +444,16 @@ void CountedGrower::divide(const std::vector<std::size_t>& parents) {
     const bool left_is_smaller = nodes_[node.left].n_rows < nodes_[node.right].n_rows;
     node.smaller = left_is_smaller ? node.left : node.right;
     const std::size_t larger = left_is_smaller ? node.right : node.left;
-    nodes_[larger].place = node.place;
+    nodes_[larger].slot = node.slot;
     const auto free = std::find(taken.begin(), taken.end(), false);
-    nodes_[node.smaller].place = static_cast<std::size_t>(free - taken.begin());
+    nodes_[node.smaller].slot = static_cast<std::size_t>(free - taken.begin());
     *free = true;
-    settle(node);
+    set_missing_direction(node);
   }
 }
 
-// Puts the rows that go left first; returns where the others begin.
-Row CountedGrower::divide_segment(const Node& node, Segment segment, Row* buffer) {
+// Moves the rows that go left to the front; returns where the others begin.
+Row CountedGrower::partition_segment(const Node& node, Segment segment, Row* buffer) {
   const criterion::Split& split = node.split;
   const CountedColumn& column = counted_.columns[static_cast<std::size_t>(split.feature)];
   const std::uint32_t* const cells = column.cells.data();
@@ -465,7 +462,7 @@ Row CountedGrower::divide_segment(const Node& node, Segment segment, Row* buffer
   const Row n = segment.end - segment.begin;
   Row n_left = 0;
   Row n_right = 0;
-  const auto divide_by = [&](const auto& goes_left) {
+  const auto partition_by = [&](const auto& goes_left) {
     for (Row i = 0; i < n; ++i) {
       const Row row = rows[i];
       const Row side = goes_left(cells[row]) ? 1 : 0;
@@ -476,7 +473,7 @@ Row CountedGrower::divide_segment(const Node& node, Segment segment, Row* buffer
     }
   };
   if (split.categorical) {
-    divide_by([&](std::uint32_t cell) {
+    partition_by([&](std::uint32_t cell) {
       return std::binary_search(split.left_codes.begin(), split.left_codes.end(), cell / n_classes);
     });
   } else {
@@ -484,14 +481,14 @@ Row CountedGrower::divide_segment(const Node& node, Segment segment, Row* buffer
     const std::uint32_t missing = column.has_missing && split.missing_left
                                       ? column.missing_code * n_classes
                                       : std::numeric_limits<std::uint32_t>::max();
-    divide_by([=](std::uint32_t cell) { return cell < end || cell >= missing; });
+    partition_by([=](std::uint32_t cell) { return cell < end || cell >= missing; });
   }
   std::copy(buffer, buffer + n_right, rows + n_left);
   return segment.begin + n_left;
 }
 
-// Where the node had no missing values, they follow the larger child.
-void CountedGrower::settle(Node& node) {
+// Without missing values in the node, later missing values follow the larger child.
+void CountedGrower::set_missing_direction(Node& node) {
   criterion::Split& split = node.split;
   const CountedColumn& column = counted_.columns[static_cast<std::size_t>(split.feature)];
   const bool larger_left = nodes_[node.left].n_rows > nodes_[node.right].n_rows;
@@ -530,7 +527,7 @@ void CountedGrower::reweigh(const std::vector<double>& factors, double least) {
         classes[label] += units;
       }
     }
-    const Segment whole = nodes_[0].segments[block];  // in their order again
+    const Segment whole = nodes_[0].segments[block];  // restores the original order
     std::copy(counted_.rows.data() + whole.begin, counted_.rows.data() + whole.end,
               rows_.data() + whole.begin);
   });
@@ -542,7 +539,7 @@ void CountedGrower::reweigh(const std::vector<double>& factors, double least) {
 
 // -------------------------------------------------------------------------------------- tree
 
-// Nodes in pre-order.
+// Writes nodes in pre-order.
 void CountedGrower::write(std::size_t index, common::NodeIndex parent, bool is_left) {
   Node& node = nodes_[index];
   const common::NodeIndex at = tree_.add_leaf(node.impurity, node.n_rows, node.stat[0]);
@@ -577,7 +574,7 @@ void CountedGrower::write_split(const Node& node, std::size_t at) {
   tree_.category_bits.resize(tree_.category_bits.size() + 2 * n_words);
   std::uint32_t* const seen = tree_.category_bits.data() + tree_.category_bits.size() - n_words;
   std::uint32_t* const goes_left = seen - n_words;
-  const auto n_categories = static_cast<Code>(column.n_categories);  // missing has this code
+  const auto n_categories = static_cast<Code>(column.n_categories);  // the code of missing
   for (const Code code : node.present) {
     if (code < n_categories) mark_category(seen, code);
   }
@@ -585,7 +582,7 @@ void CountedGrower::write_split(const Node& node, std::size_t at) {
     if (code < n_categories) mark_category(goes_left, code);
   }
   if (!larger_left) return;
-  std::size_t next = 0;  // categories that no row of the node has
+  std::size_t next = 0;  // categories absent from the node go left too
   for (Code code = 0; code < n_categories; ++code) {
     if (next < node.present.size() && node.present[next] == code) {
       ++next;

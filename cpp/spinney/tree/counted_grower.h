@@ -1,7 +1,7 @@
-// Grows shallow trees of classes one after another, on the same rows with other weights, level by
-// level. Weights are integers here, so that sums are exact, whatever their order: one child has
-// what its sibling leaves of the parent, and a tree's mistakes are known before its rows are
-// visited.
+// Grows sequences of shallow classification trees on the same rows with changing weights
+// (AdaBoost), level by level. Weights are integers, so that sums are exact in any order: a child's
+// sums are the parent's minus the sibling's, and the sums of the leaves give a tree's error without
+// a pass over the rows.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,22 @@ namespace spinney::tree {
 
 class CountedGrower {
  public:
-  // Whether trees of this kind can be grown here: Gini impurity, few levels, all columns, one
-  // output, and no categories where there are more than two classes.
-  static bool serves(const table::Table& table, const criterion::Targets& targets,
-                     const GrowOptions& options);
+  // Whether this grower supports the table and the options: Gini impurity, few levels, all columns,
+  // one output, and no categorical columns if there are more than two classes.
+  static bool supports(const table::Table& table, const criterion::Targets& targets,
+                       const GrowOptions& options);
 
-  // The weights sum to about one; rows whose weight is zero are left out.
+  // The weights sum to about 1; rows of weight 0 are excluded.
   CountedGrower(const table::Table& table, const criterion::Targets& targets,
                 const GrowOptions& options, double* weights);
 
   void grow(std::uint64_t seed, common::Watch& watch);
 
-  // The tree grown last, and the weights of each class in its nodes: [node * n_classes + class].
+  // The last tree, and the class weights of its nodes: [node * n_classes + class].
   const Tree& tree() const { return tree_; }
   const std::vector<double>& sums() const { return tree_sums_; }
 
-  // Multiplies the weight of each row by factors[leaf * n_classes + class]; none falls below
-  // `least`.
+  // Multiplies the weight of each row by factors[leaf * n_classes + class]; the minimum is `least`.
   void reweigh(const std::vector<double>& factors, double least);
 
  private:
@@ -47,20 +46,20 @@ class CountedGrower {
 
   struct Node {
     std::int64_t depth = 0;
-    std::uint64_t key = 0;  // names the node by its path
+    std::uint64_t key = 0;  // identifies the node by its path
     std::size_t left = no_node;
     std::size_t right = no_node;
-    std::size_t smaller = no_node;  // of the two
-    std::size_t place = 0;          // of its sums among those that a column keeps
+    std::size_t smaller = no_node;  // the child with fewer rows
+    std::size_t slot = 0;           // of its sums in a column's kept sums
     std::size_t in_tree = 0;
     common::Row n_rows = 0;
     bool terminal = false;
     double impurity = 0;
     std::vector<std::int64_t> sums;  // by class
-    std::vector<double> stat;        // the criterion's: weight, then the sums
+    std::vector<double> stat;        // as in Criterion: weight, class weights
     std::vector<Segment> segments;   // its rows in each block of rows_
     criterion::Split split;
-    std::vector<common::Code> present;  // categories that its rows have, if the split is about them
+    std::vector<common::Code> present;  // categorical split: categories in the node
 
     criterion::NodeView view() const { return {n_rows, stat.data()}; }
   };
@@ -69,12 +68,12 @@ class CountedGrower {
   struct Candidate {
     double score;
     common::Code left_code;
-    common::Code above;  // the next code that the node has
+    common::Code above;  // the next code in the node
     bool missing_left;
     bool only_missing_right;
-    std::vector<common::Code> left_codes;  // categories
+    std::vector<common::Code> left_codes;  // categorical
     std::vector<common::Code> present;
-    std::vector<std::int64_t> left_sums;  // only of those that may be the best
+    std::vector<std::int64_t> left_sums;  // only of candidates that may win
   };
 
   struct Scratch {
@@ -84,7 +83,7 @@ class CountedGrower {
     std::vector<std::uint32_t> ordered_counts;
     std::vector<double> cuts;
     std::vector<double> keys;
-    std::vector<double> best;  // of this thread, by node
+    std::vector<double> best;  // best score by node, of this thread
     std::vector<common::Row> rows;
     std::vector<std::int64_t> classes;
   };
@@ -101,17 +100,17 @@ class CountedGrower {
   void count(const CountedColumn& column, std::size_t node, std::int64_t* sums) const;
   void count_rows(const CountedColumn& column, std::size_t node,
                   std::vector<std::uint32_t>& counts) const;
-  void look(std::size_t f, std::size_t node, const std::int64_t* sums, Scratch& scratch);
+  void scan_node(std::size_t f, std::size_t node, const std::int64_t* sums, Scratch& scratch);
   CodeCutTask cut_task(const Node& node) const;
-  void look_at_numbers(const CountedColumn& column, const Node& node, const std::int64_t* sums,
-                       Scratch& scratch, Candidate& out) const;
-  void look_at_categories(const CountedColumn& column, const Node& node, const std::int64_t* sums,
-                          Scratch& scratch, Candidate& out) const;
+  void scan_numeric(const CountedColumn& column, const Node& node, const std::int64_t* sums,
+                    Scratch& scratch, Candidate& out) const;
+  void scan_categorical(const CountedColumn& column, const Node& node, const std::int64_t* sums,
+                        Scratch& scratch, Candidate& out) const;
   void sum_left(const CountedColumn& column, const std::int64_t* sums, Candidate& candidate) const;
   bool choose(std::size_t node);
-  void divide(const std::vector<std::size_t>& parents);
-  common::Row divide_segment(const Node& node, Segment segment, common::Row* buffer);
-  void settle(Node& node);
+  void partition(const std::vector<std::size_t>& parents);
+  common::Row partition_segment(const Node& node, Segment segment, common::Row* buffer);
+  void set_missing_direction(Node& node);
   void write(std::size_t node, common::NodeIndex parent, bool is_left);
   void write_split(const Node& node, std::size_t at);
 
@@ -122,17 +121,17 @@ class CountedGrower {
   CountedTable counted_;
   std::unique_ptr<criterion::Criterion> criterion_;
   std::size_t n_classes_;
-  std::vector<std::int64_t> units_;    // of each row: its weight as an integer
-  std::vector<std::int64_t> classes_;  // the sums at the root
-  std::vector<common::Row> rows_;      // block by block, and in a block node by node
-  std::vector<std::uint8_t> node_of_;  // of each row, for the nodes of the last level
-  std::vector<std::size_t> order_;     // columns, those with most work first
-  // Sums of the nodes of a level, of columns that keep them: [place * n_cells + cell].
+  std::vector<std::int64_t> units_;    // by row: weight as an integer
+  std::vector<std::int64_t> classes_;  // class weights of the root
+  std::vector<common::Row> rows_;      // by block, and by node in each block
+  std::vector<std::uint8_t> node_of_;  // by row, for the nodes of the last level
+  std::vector<std::size_t> order_;     // columns by descending work
+  // By column: sums of the level's nodes, [slot * n_cells + cell]; empty if not kept.
   std::vector<std::vector<std::int64_t>> kept_;
   std::vector<Scratch> scratches_;
   std::vector<Node> nodes_;
   std::vector<Candidate> candidates_;  // [node of the level * n_columns + column]
-  std::vector<std::size_t> open_;      // nodes of the level that may be split
+  std::vector<std::size_t> open_;      // nodes of the level that are not terminal
   double total_weight_ = 0;
   Tree tree_;
   std::vector<double> tree_sums_;

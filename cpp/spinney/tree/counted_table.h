@@ -1,6 +1,5 @@
-// A table of classes whose values are codes, row by row in each column: for shallow trees that are
-// grown one after another on the same rows with other weights. A node's rows are counted by code,
-// and nothing is sorted or kept in order.
+// A classification table in codes, for sequences of shallow trees on the same rows with changing
+// weights (AdaBoost). Nodes sum weights by code and class; nothing is sorted.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +13,12 @@ namespace spinney::tree {
 struct CountedColumn {
   bool categorical = false;
   bool has_missing = false;
-  common::Code missing_code = 0;  // the last one, if some row is missing
-  // Of each row: its code times the number of classes, and its class.
+  common::Code missing_code = 0;  // the last code, if has_missing
+  // By row: code * n_classes + class.
   std::vector<std::uint32_t> cells;
-  std::vector<common::Row> row_of;  // a row of each code
-  // Where more than half of the rows have the same code: the others. The common code has what
-  // these leave of a node's weight.
+  std::vector<common::Row> row_of;  // by code: one of its rows
+  // If more than half of the rows share a code: the other rows. The weight of the common code is
+  // the node's minus that of the others.
   bool has_common = false;
   common::Code common = 0;
   std::vector<common::Row> others;
@@ -28,10 +27,10 @@ struct CountedColumn {
 };
 
 struct CountedTable {
-  // Rows without weight are left out.
+  // Rows of weight 0 are excluded.
   CountedTable(const table::Table& table, const criterion::Targets& targets, int n_threads);
 
-  // Whether every cell of a table has a number.
+  // Whether 32 bits can number all cells.
   static bool fits(const table::Table& table, const criterion::Targets& targets);
 
   const table::Table& table;

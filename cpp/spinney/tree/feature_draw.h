@@ -1,4 +1,4 @@
-// Features in random order, without replacement.
+// Features in random order, drawn without replacement.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace spinney::tree {
 
-// Draws from a list and puts it back in order when it goes, so that a draw depends on the node's
-// stream alone. `swaps` is scratch.
+// Draws from a list; the destructor restores its order, so that a draw depends only on the node's
+// random stream. `swaps` is scratch.
 class FeatureDraw {
  public:
   using Swaps = std::vector<std::pair<std::uint32_t, std::uint32_t>>;

@@ -20,8 +20,8 @@ namespace {
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
-// Nodes of less work than this (in nanoseconds) are not worth sharing between threads: their
-// subtrees are grown whole, each by one thread.
+// Threads share a node only if its estimated work exceeds this number of nanoseconds; one thread
+// grows each smaller subtree.
 constexpr double shared_work = 300'000;
 
 std::vector<Row> rows_with_weight(const criterion::Targets& targets) {
@@ -43,7 +43,7 @@ table::EntryLayout layout_for(const table::Table& table, const criterion::Target
 
 class Grower {
  public:
-  // Without a prepared table the grower looks at all columns, sorted once, if it can.
+  // prepared: null for a single tree, which uses the presorted search if it searches all columns.
   Grower(const table::Table& table, const PreparedTable* prepared,
          const criterion::Targets& targets, const GrowOptions& options, Watch& watch)
       : table_(table), options_(options), watch_(watch) {
@@ -73,7 +73,7 @@ class Grower {
   }
 
   void take_rows(std::vector<Row>& rows) { std::swap(rows, search_->rows()); }
-  // Uses the scratch of a thread that grows many trees.
+  // Uses the buffers of a thread that grows many trees.
   void use(TreeScratch& scratch) { scratch_ = &scratch; }
 
   Tree grow() {
@@ -116,7 +116,7 @@ class Grower {
            node.impurity <= epsilon;
   }
 
-  // Adds the node to the tree as a leaf; a split is written over it later.
+  // Appends the node as a leaf; write_split may turn it into an inner node.
   NodeIndex write(const Node& node, Tree& tree) const {
     const NodeIndex index = tree.add_leaf(node.impurity, node.n_rows(), node.weight());
     double* value = tree.value.data() + static_cast<std::size_t>(index) * n_values_;
@@ -140,8 +140,8 @@ class Grower {
     tree.missing_left[at] = split.missing_left;
   }
 
-  // The bit sets of a question about categories. Categories that the node's rows did not have
-  // follow the larger child, or the order that the tree has for them.
+  // Writes the bit sets of a categorical split. Categories absent from the node follow the larger
+  // child, or the tree's order of categories if it has one.
   void write_categories(const criterion::Split& split, const Node& node, const Node& left,
                         NodeIndex index, Tree& tree) const {
     const table::Column& column = table_.columns[static_cast<std::size_t>(split.feature)];
@@ -171,10 +171,10 @@ class Grower {
     }
   }
 
-  // Makes the children of a split and divides the rows; the columns are divided by the caller.
-  void divide(const Node& node, criterion::Split& split, Worker& worker, Node& left,
-              Node& right) const {
-    search_->divide_rows(node, split, worker);
+  // Creates the children of a split and partitions the rows; the caller partitions the columns.
+  void make_children(const Node& node, criterion::Split& split, Worker& worker, Node& left,
+                     Node& right) const {
+    search_->partition_rows(node, split, worker);
     left.begin = node.begin;
     left.end = right.begin = node.begin + split.n_left;
     right.end = node.end;
@@ -204,7 +204,7 @@ class Grower {
     }
   }
 
-  // Where sums are exact the larger child has what the smaller one leaves.
+  // Exact sums: stat(larger child) = stat(parent) − stat(smaller child).
   void sum_children(const Node& node, Node& left, Node& right) const {
     Node& smaller = left.n_rows() < right.n_rows() ? left : right;
     Node& larger = &smaller == &left ? right : left;
@@ -228,7 +228,7 @@ class Grower {
     return improvement + epsilon >= options_.min_impurity_decrease;
   }
 
-  // Writes the node and, if it can be split, its question; fills its children then.
+  // Writes the node. If it can be split, writes the split, fills the children and returns true.
   bool expand(Node& node, Tree& tree, Worker& worker, int n_threads, Node& left, Node& right) {
     watch_.poll(100 + static_cast<std::uint64_t>(search_->cost(node)));
     const NodeIndex index = write(node, tree);
@@ -237,16 +237,16 @@ class Grower {
     split.clear();
     search_->find(node, worker, n_threads, split);
     if (!split.found()) return false;
-    divide(node, split, worker, left, right);
+    make_children(node, split, worker, left, right);
     if (!is_enough(improvement(node, left, right))) return false;
     write_split(split, index, tree);
     if (split.categorical) write_categories(split, node, left, index, tree);
     left.parent = right.parent = index;
-    search_->divide_columns(node, left, right, worker, n_threads);
+    search_->partition_columns(node, left, right, worker, n_threads);
     return true;
   }
 
-  // Grows the whole subtree below a node on this thread, nodes in pre-order.
+  // Grows the subtree below a node on this thread, in pre-order.
   void grow_subtree(Node root, Tree& tree, Worker& worker) {
     NodeStack stack;
     stack.push(std::move(root));
@@ -280,15 +280,15 @@ class Grower {
       grow_subtree(std::move(root), top, worker);
       return top;
     }
-    // Large nodes: all threads on one node. Their small descendants become subtrees, one thread
-    // each, and are put in their places afterwards.
+    // All threads share each large node. Small descendants become subtrees, which one thread each
+    // grows; assemble() inserts them afterwards.
     Worker shared = make_worker(n_threads);
     NodeStack stack;
     std::vector<Node> subtrees;
     const double own_thread =
         std::max(shared_work, search_->cost(root) / (8.0 * static_cast<double>(n_threads)));
     stack.push(std::move(root));
-    std::vector<std::int32_t> subtree_at;  // by node of `top`: index of its subtree, or -1
+    std::vector<std::int32_t> subtree_at;  // by node of `top`: index of its subtree or −1
     Node node;
     Node left;
     Node right;
@@ -309,7 +309,7 @@ class Grower {
       }
     }
     subtree_at.resize(top.size(), -1);
-    // The largest first, so that no thread is left with a large one at the end.
+    // Largest first, so that no thread starts a large subtree at the end.
     std::vector<std::size_t> order(subtrees.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -318,8 +318,8 @@ class Grower {
     std::vector<Tree> grown(subtrees.size(), empty_tree());
     std::vector<Worker> workers;
     for (int t = 0; t < n_threads; ++t) workers.push_back(make_worker(1));
-    parallel_for(order.size(), n_threads, [&](std::size_t piece, int worker) {
-      const std::size_t i = order[piece];
+    parallel_for(order.size(), n_threads, [&](std::size_t task, int worker) {
+      const std::size_t i = order[task];
       grow_subtree(std::move(subtrees[i]), grown[i], workers[static_cast<std::size_t>(worker)]);
     });
     return assemble(top, subtree_at, grown);
@@ -330,7 +330,7 @@ class Grower {
     return words_for(table_.columns[static_cast<std::size_t>(tree.feature[node])].n_categories);
   }
 
-  // One tree in pre-order from its top and the subtrees that hang from it.
+  // Joins the top and its subtrees to one tree in pre-order.
   Tree assemble(const Tree& top, const std::vector<std::int32_t>& subtree_at,
                 const std::vector<Tree>& grown) const {
     Tree tree = empty_tree();
@@ -363,7 +363,7 @@ class Grower {
     return tree;
   }
 
-  // A node on the frontier of best-first growth: its split is known, its children are made.
+  // A leaf in the priority queue of best-first growth, with its best split and its children.
   struct Candidate {
     Node node;
     Node left;
@@ -373,7 +373,7 @@ class Grower {
     double improvement = 0;
     std::uint64_t order = 0;
   };
-  // Of equal improvements the older goes first.
+  // The older of equal improvements is split first.
   static bool is_worse(const std::unique_ptr<Candidate>& a, const std::unique_ptr<Candidate>& b) {
     return a->improvement < b->improvement ||
            (a->improvement == b->improvement && a->order > b->order);
@@ -398,7 +398,7 @@ class Grower {
       Node& at = candidate->node;
       search_->find(at, worker, threads_for(at), candidate->split);
       if (!candidate->split.found()) return;
-      divide(at, candidate->split, worker, candidate->left, candidate->right);
+      make_children(at, candidate->split, worker, candidate->left, candidate->right);
       candidate->improvement = improvement(at, candidate->left, candidate->right);
       if (!is_enough(candidate->improvement)) return;
       frontier.push_back(std::move(candidate));
@@ -414,7 +414,8 @@ class Grower {
         write_categories(best->split, best->node, best->left, best->index, tree);
       }
       best->left.parent = best->right.parent = best->index;
-      search_->divide_columns(best->node, best->left, best->right, worker, threads_for(best->node));
+      search_->partition_columns(best->node, best->left, best->right, worker,
+                                 threads_for(best->node));
       add(std::move(best->left));
       add(std::move(best->right));
     }
@@ -426,7 +427,7 @@ class Grower {
   Watch& watch_;
   TreeScratch* scratch_ = nullptr;
   table::EntryLayout layout_;
-  std::unique_ptr<PreparedTable> prepared_;  // if it is this tree's own
+  std::unique_ptr<PreparedTable> prepared_;  // null if the caller has one
   std::unique_ptr<criterion::Criterion> criterion_;
   std::unique_ptr<Search> search_;
   std::size_t n_values_ = 1;

@@ -1,4 +1,4 @@
-// A node while the tree grows.
+// Nodes of a growing tree.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace spinney::tree {
 
-// The entries of one column that belong to a node: [begin, end) of the column's entries. Columns
-// that are constant in a node have no segment there, nor in any node below it.
+// A node's entries of one column: [begin, end) of the column's entries. A column that is constant
+// in a node has no segment there or in its descendants.
 struct Segment {
   std::int32_t feature;
   common::Row begin;
@@ -20,10 +20,10 @@ struct Segment {
 };
 
 struct Node {
-  common::Row begin = 0;  // its rows: [begin, end) of the grower's list
+  common::Row begin = 0;  // rows [begin, end) of the search's list
   common::Row end = 0;
   std::int64_t depth = 0;
-  std::uint64_t key = 0;  // names the node by its path, whatever the order of growth
+  std::uint64_t key = 0;  // identifies the node by its path, for random numbers
   double impurity = 0;
   double lower = -std::numeric_limits<double>::infinity();
   double upper = std::numeric_limits<double>::infinity();
@@ -32,8 +32,8 @@ struct Node {
   bool terminal = false;
   std::vector<double> stat;
   std::vector<Segment> segments;
-  // Searches without segments: one bit for each column that is known to be constant here, and so
-  // below; empty while none is. Very wide tables do without.
+  // Searches without segments: one bit per column that is constant in this node and therefore in
+  // its descendants; empty if there is none. Tables wider than max_tracked do not use it.
   std::vector<std::uint64_t> constants;
 
   static constexpr std::size_t max_tracked = 4096;
@@ -51,8 +51,8 @@ struct Node {
   criterion::NodeView view() const { return {n_rows(), stat.data(), lower, upper}; }
 };
 
-// The nodes that wait during depth-first growth. Places are reused, so that a node's arrays are
-// allocated once and not for every node.
+// The stack of depth-first growth. Its elements are reused, so that their arrays are not allocated
+// for every node.
 class NodeStack {
  public:
   bool empty() const { return size_ == 0; }

@@ -1,5 +1,4 @@
-// A table and what all trees grown on it share: its codes for best splits, its values row by row
-// for random ones.
+// A table with the data that all its trees share: codes for best splits, values for random splits.
 #pragma once
 
 #include "spinney/table/code_matrix.h"
@@ -9,7 +8,7 @@
 namespace spinney::tree {
 
 struct PreparedTable {
-  // bare: nothing is shared, as each tree takes a small sample of the rows.
+  // bare: computes no shared data, because each tree uses a small sample of the rows.
   PreparedTable(const table::Table& table_, bool random_splits, int n_threads, bool bare_ = false)
       : table(table_), bare(bare_) {
     if (bare) return;

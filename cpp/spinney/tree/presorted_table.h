@@ -1,5 +1,5 @@
-// A table whose columns are coded and sorted once, for trees that are grown one after another on
-// the same rows with other weights.
+// A table whose columns are coded and sorted once, for sequences of trees on the same rows with
+// changing weights.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 namespace spinney::tree {
 
 struct PresortedTable {
-  // Rows without weight are left out, from all trees.
+  // Rows of weight 0 are excluded from all trees.
   PresortedTable(const table::Table& table, const criterion::Targets& targets,
                  criterion::CriterionKind criterion, int n_threads);
 

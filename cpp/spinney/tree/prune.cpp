@@ -36,7 +36,8 @@ PruningPath weakest_links(std::span<const std::int64_t> left, std::span<const st
   const auto link = [&](std::size_t node) {
     return (risk[node] - branch_risk[node]) / static_cast<double>(n_leaves[node] - 1);
   };
-  std::set<std::pair<double, std::size_t>> links;  // of equal links the smaller index goes first
+  std::set<std::pair<double, std::size_t>>
+      links;  // of equal links the smaller index is pruned first
   std::vector<double> current(n, std::numeric_limits<double>::infinity());
   for (std::size_t node = 0; node < n; ++node) {
     if (left[node] < 0) continue;
@@ -48,11 +49,11 @@ PruningPath weakest_links(std::span<const std::int64_t> left, std::span<const st
   path.node_alpha.assign(n, std::numeric_limits<double>::infinity());
   path.alphas.push_back(0);
   path.risks.push_back(branch_risk[0]);
-  double reached = 0;  // rounding must not make the sequence step back
+  double reached = 0;  // rounding must not make the sequence decrease
   while (!links.empty()) {
     const auto [alpha, node] = *links.begin();
     reached = std::max(reached, alpha);
-    // Everything below goes with the node.
+    // Prunes all descendants with the node.
     stack.assign(1, node);
     while (!stack.empty()) {
       const std::size_t below = stack.back();

@@ -11,8 +11,8 @@ namespace spinney::tree {
 
 struct PruningPath {
   std::vector<double> alphas;  // 0, then one for each step
-  std::vector<double> risks;   // of the subtree at each alpha
-  // The alpha from which on a node is a leaf (or gone); infinity for what is a leaf already.
+  std::vector<double> risks;   // risk of the subtree at each alpha
+  // The alpha from which a node is a leaf or removed; infinity for leaves of the full tree.
   std::vector<double> node_alpha;
 };
 

@@ -1,6 +1,6 @@
-// Random splits: each column drawn is cut at one place, uniformly between the smallest and largest
-// value that the node's rows have there (categories go left or right by the toss of a coin), and
-// the best of these cuts is taken. Eight columns are gathered and summed at a time.
+// Random splits (extremely randomised trees). Each drawn column gets one threshold, uniform between
+// its smallest and largest value in the node; each category goes left or right with probability
+// 1/2. The best of these splits wins. Eight columns are gathered and summed together.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,8 +18,8 @@ using common::Stream;
 
 namespace {
 
-// Up to this many rows, gathered lanes stay in the cache; larger nodes go column by column.
-constexpr Row lanes_up_to = 8192;
+// Nodes up to this size gather lanes, which then fit the cache; larger nodes gather columns.
+constexpr Row max_gathered_rows = 8192;
 
 struct Ranges {
   criterion::LaneValues low;
@@ -27,9 +27,9 @@ struct Ranges {
   bool missing[n_lanes];
 };
 
-// A few rows are written, one value at a time, before they are read again eight at a time: a read
-// that comes too soon after the writes would have to wait for them.
-constexpr Row rows_apart = 32;
+// Writes a block of single values before it reads them back as vectors: a vector load directly
+// after the narrower stores would stall (no store forwarding).
+constexpr Row block_rows = 32;
 
 template <std::size_t width, class Value>
 SPINNEY_INLINE void gather_in(const Value* values, std::size_t stride, const Row* rows, Row n,
@@ -37,8 +37,8 @@ SPINNEY_INLINE void gather_in(const Value* values, std::size_t stride, const Row
   auto low = criterion::LanesReal{} + std::numeric_limits<double>::infinity();
   auto high = -low;
   criterion::Lanes64 present{};
-  for (Row begin = 0; begin < n; begin += rows_apart) {
-    const Row end = n - begin < rows_apart ? n : begin + rows_apart;
+  for (Row begin = 0; begin < n; begin += block_rows) {
+    const Row end = n - begin < block_rows ? n : begin + block_rows;
     for (Row i = begin; i < end; ++i) {
       const Value* const row = values + static_cast<std::size_t>(rows[i]) * stride;
       for (std::size_t l = 0; l < width; ++l) {
@@ -116,7 +116,7 @@ class RandomSearch final : public RowSearch {
     Stream thresholds(in_.options.seed, common::Purpose::thresholds, node.key);
     bool any_varies = false;
     Batch batch;
-    const bool small = node.n_rows() <= lanes_up_to;
+    const bool small = node.n_rows() <= max_gathered_rows;
     while (draw.next(node, any_varies, batch)) {
       if (!small) {
         any_varies |= try_columns(node, batch, thresholds, worker, best);
@@ -126,25 +126,25 @@ class RandomSearch final : public RowSearch {
     }
   }
 
-  void divide_rows(const Node& node, criterion::Split& split, Worker& worker) override {
-    const auto divide = [&](const auto& value_of) {
+  void partition_rows(const Node& node, criterion::Split& split, Worker& worker) override {
+    const auto partition = [&](const auto& value_of) {
       if (split.categorical || split.missing_left) {
-        divide_by(node, worker,
-                  [&](Row row) { return goes_left(split, static_cast<double>(value_of(row))); });
+        partition_by(node, worker,
+                     [&](Row row) { return goes_left(split, static_cast<double>(value_of(row))); });
       } else {
         const double threshold = split.threshold;
-        divide_by(node, worker,
-                  [&](Row row) { return static_cast<double>(value_of(row)) <= threshold; });
+        partition_by(node, worker,
+                     [&](Row row) { return static_cast<double>(value_of(row)) <= threshold; });
       }
     };
     const auto feature = static_cast<std::size_t>(split.feature);
     if (reads_columns(node.n_rows())) {
       values_.visit_column(
-          feature, [&](const auto* values) { divide([&](Row row) { return values[row]; }); });
+          feature, [&](const auto* values) { partition([&](Row row) { return values[row]; }); });
     } else {
       values_.visit([&](const auto* values, std::size_t stride) {
         const auto* column = values + feature;
-        divide([&](Row row) { return column[row * stride]; });
+        partition([&](Row row) { return column[row * stride]; });
       });
     }
   }
@@ -174,8 +174,8 @@ class RandomSearch final : public RowSearch {
     return (value <= split.threshold) | ((value != value) & split.missing_left);
   }
 
-  // Draws a question for each lane and keeps the best of all. Whatever the question, the lane's
-  // values are made such that "at most the cut" means left.
+  // Draws a split for each lane and keeps the best. The gathered values are transformed so that
+  // value <= cut means left for every kind of split.
   bool try_batch(Node& node, const Batch& batch, Stream& stream, Worker& worker,
                  criterion::Split& best) const {
     constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -189,47 +189,47 @@ class RandomSearch final : public RowSearch {
     criterion::LaneValues cut;
     bool any = false;
     for (std::size_t l = 0; l < n_lanes; ++l) {
-      Question& question = worker.questions[l];
+      RandomSplit& random = worker.random_splits[l];
       cut.lane[l] = -infinity;
-      question.asked = false;
+      random.valid = false;
       if (l >= batch.n || (batch.only_first && any)) continue;
       const std::size_t feature = batch.feature[l];
-      question.has_missing = ranges.missing[l];
-      question.categorical = column(feature).kind == table::ColumnKind::categorical;
-      question.asked =
-          question.categorical
+      random.has_missing = ranges.missing[l];
+      random.categorical = column(feature).kind == table::ColumnKind::categorical;
+      random.valid =
+          random.categorical
               ? draw_categories(
-                    feature, [&](Row i) { return gathered[i].lane[l]; }, n, stream, question)
-              : draw_threshold(ranges.low.lane[l], ranges.high.lane[l], stream, question);
-      if (!question.asked) {
+                    feature, [&](Row i) { return gathered[i].lane[l]; }, n, stream, random)
+              : draw_threshold(ranges.low.lane[l], ranges.high.lane[l], stream, random);
+      if (!random.valid) {
         node.mark_constant(feature, in_.table.n_features());
         continue;
       }
       any = true;
       cut.lane[l] =
-          settle(question, feature, n, [&](Row i) -> double& { return gathered[i].lane[l]; });
+          map_to_cut(random, feature, n, [&](Row i) -> double& { return gathered[i].lane[l]; });
     }
-    if (any) judge(node, batch, cut, worker, best);
+    if (any) score_batch(node, batch, cut, worker, best);
     return any;
   }
 
   // Draws a threshold; false if the column does not vary in the node.
-  bool draw_threshold(double low, double high, Stream& stream, Question& question) const {
-    if (low > high || (low == high && !question.has_missing)) return false;
+  bool draw_threshold(double low, double high, Stream& stream, RandomSplit& random) const {
+    if (low > high || (low == high && !random.has_missing)) return false;
     const double u = stream.uniform();
-    question.threshold = low * (1 - u) + high * u;  // high - low could overflow
-    if (!(question.threshold >= low && question.threshold < high)) question.threshold = low;
-    if (in_.options.narrow_thresholds) question.threshold = narrowed(question.threshold, low, high);
-    // With one value only, what is missing has to go the other way.
-    question.missing_left = question.has_missing && stream.below(2) == 1 && low < high;
+    random.threshold = low * (1 - u) + high * u;  // high - low could overflow
+    if (!(random.threshold >= low && random.threshold < high)) random.threshold = low;
+    if (in_.options.narrow_thresholds) random.threshold = narrowed(random.threshold, low, high);
+    // With a single value, missing values must go to the other side.
+    random.missing_left = random.has_missing && stream.below(2) == 1 && low < high;
     return true;
   }
 
-  // Each category of the node goes left or right by the toss of a coin, both sides used.
+  // Sends each category of the node to a random side; neither side stays empty.
   template <class ValueAt>
   bool draw_categories(std::size_t feature, const ValueAt& value_at, Row n, Stream& stream,
-                       Question& question) const {
-    std::vector<Code>& present = question.present;
+                       RandomSplit& random) const {
+    std::vector<Code>& present = random.present;
     present.clear();
     for (Row i = 0; i < n; ++i) {
       present.push_back(code_of(value_at(i), feature));
@@ -237,39 +237,39 @@ class RandomSearch final : public RowSearch {
     std::sort(present.begin(), present.end());
     present.erase(std::unique(present.begin(), present.end()), present.end());
     if (present.size() < 2) return false;
-    question.left_codes.clear();
+    random.left_codes.clear();
     for (const Code code : present) {
-      if (stream.below(2) == 1) question.left_codes.push_back(code);
+      if (stream.below(2) == 1) random.left_codes.push_back(code);
     }
     const std::size_t chosen = stream.below(present.size());
-    if (question.left_codes.empty()) question.left_codes.push_back(present[chosen]);
-    if (question.left_codes.size() == present.size()) {
-      question.left_codes.erase(question.left_codes.begin() + static_cast<std::ptrdiff_t>(chosen));
+    if (random.left_codes.empty()) random.left_codes.push_back(present[chosen]);
+    if (random.left_codes.size() == present.size()) {
+      random.left_codes.erase(random.left_codes.begin() + static_cast<std::ptrdiff_t>(chosen));
     }
-    question.missing_left = question.has(missing_code(feature));
+    random.missing_left = random.has(missing_code(feature));
     return true;
   }
 
-  // Scores the questions by the stats of their left sides, and keeps the best.
-  void judge(const Node& node, const Batch& batch, const criterion::LaneValues& cut, Worker& worker,
-             criterion::Split& best) const {
+  // Scores the random splits of a batch by the stats of their left sides; keeps the best.
+  void score_batch(const Node& node, const Batch& batch, const criterion::LaneValues& cut,
+                   Worker& worker, criterion::Split& best) const {
     const std::size_t size = in_.criterion.stat_size();
     Row n_left[n_lanes];
     worker.left_stat.resize(n_lanes * size);
-    in_.criterion.sum_lanes({span(node), batch.n, margin()}, worker.values.data(), cut,
-                            worker.left_stat.data(), n_left, worker.scans[0]);
+    criterion::sum_lanes(in_.criterion, {span(node), batch.n, margin()}, worker.values.data(), cut,
+                         worker.left_stat.data(), n_left, worker.scans[0]);
     for (std::size_t l = 0; l < batch.n; ++l) {
-      if (!worker.questions[l].asked) continue;
-      judge_one(
-          node, batch.feature[l], worker.questions[l], worker.left_stat.data() + l * size,
+      if (!worker.random_splits[l].valid) continue;
+      score_split(
+          node, batch.feature[l], worker.random_splits[l], worker.left_stat.data() + l * size,
           n_left[l], [&](Row i) { return worker.values[i].lane[l] <= cut.lane[l]; }, worker, best);
     }
   }
 
   template <class IsLeft>
-  void judge_one(const Node& node, std::size_t feature, const Question& question,
-                 const double* left, Row n_left, const IsLeft& is_left, Worker& worker,
-                 criterion::Split& best) const {
+  void score_split(const Node& node, std::size_t feature, const RandomSplit& random,
+                   const double* left, Row n_left, const IsLeft& is_left, Worker& worker,
+                   criterion::Split& best) const {
     const std::size_t size = in_.criterion.stat_size();
     const Row n_right = node.n_rows() - n_left;
     if (n_left < margin() || n_right < margin()) return;
@@ -291,17 +291,17 @@ class RandomSearch final : public RowSearch {
     if (!(score > best.score)) return;
     best.clear();
     best.score = score;
-    best.drawn = true;
+    best.random = true;
     best.feature = static_cast<std::int32_t>(feature);
-    best.categorical = question.categorical;
-    best.threshold = question.threshold;
+    best.categorical = random.categorical;
+    best.threshold = random.threshold;
     best.only_missing_right = false;
     best.n_left = n_left;
-    best.missing_left = question.has_missing ? question.missing_left : n_left > n_right;
-    if (question.categorical) best.left_codes = question.left_codes;
+    best.missing_left = random.has_missing ? random.missing_left : n_left > n_right;
+    if (random.categorical) best.left_codes = random.left_codes;
   }
 
-  // A large node: the same, column by column.
+  // The same for a large node, column by column.
   bool try_columns(Node& node, const Batch& batch, Stream& stream, Worker& worker,
                    criterion::Split& best) const {
     const Row n = node.n_rows();
@@ -328,47 +328,47 @@ class RandomSearch final : public RowSearch {
     worker.left_stat.resize(n_lanes * in_.criterion.stat_size());
     for (std::size_t l = 0; l < batch.n && !(batch.only_first && any); ++l) {
       const std::size_t feature = batch.feature[l];
-      Question& question = worker.questions[l];
+      RandomSplit& random = worker.random_splits[l];
       const ValueRange range = find_range(out[l], n);
-      question.has_missing = range.any_missing;
-      question.categorical = column(feature).kind == table::ColumnKind::categorical;
-      const bool varies = question.categorical
+      random.has_missing = range.any_missing;
+      random.categorical = column(feature).kind == table::ColumnKind::categorical;
+      const bool varies = random.categorical
                               ? draw_categories(
-                                    feature, [&](Row i) { return out[l][i]; }, n, stream, question)
-                              : draw_threshold(range.low, range.high, stream, question);
+                                    feature, [&](Row i) { return out[l][i]; }, n, stream, random)
+                              : draw_threshold(range.low, range.high, stream, random);
       if (!varies) {
         node.mark_constant(feature, in_.table.n_features());
         continue;
       }
       any = true;
-      const double cut = settle(question, feature, n, [&](Row i) -> double& { return out[l][i]; });
-      const Row n_left = in_.criterion.sum_below(span(node), out[l], cut, worker.left_stat.data(),
-                                                 worker.scans[0]);
-      judge_one(
-          node, feature, question, worker.left_stat.data(), n_left,
+      const double cut =
+          map_to_cut(random, feature, n, [&](Row i) -> double& { return out[l][i]; });
+      const Row n_left = criterion::sum_below(in_.criterion, span(node), out[l], cut,
+                                              worker.left_stat.data(), worker.scans[0]);
+      score_split(
+          node, feature, random, worker.left_stat.data(), n_left,
           [&](Row i) { return out[l][i] <= cut; }, worker, best);
     }
     return any;
   }
 
-  // Makes the values such that "at most the cut" means left, whatever the question; returns the
-  // cut.
+  // Transforms the values so that value <= cut means left; returns the cut.
   template <class ValueAt>
-  double settle(const Question& question, std::size_t feature, Row n,
-                const ValueAt& value_at) const {
-    if (question.categorical) {
+  double map_to_cut(const RandomSplit& random, std::size_t feature, Row n,
+                    const ValueAt& value_at) const {
+    if (random.categorical) {
       for (Row i = 0; i < n; ++i) {
-        value_at(i) = question.has(code_of(value_at(i), feature)) ? -1 : 1;
+        value_at(i) = random.has(code_of(value_at(i), feature)) ? -1 : 1;
       }
       return 0;
     }
-    if (question.has_missing && question.missing_left) {
+    if (random.has_missing && random.missing_left) {
       for (Row i = 0; i < n; ++i) {
         double& value = value_at(i);
         value = value != value ? -std::numeric_limits<double>::infinity() : value;
       }
     }
-    return question.threshold;
+    return random.threshold;
   }
 
   bool keeps_order(const Node& node, std::size_t feature, const double* left,

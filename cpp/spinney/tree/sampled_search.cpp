@@ -1,7 +1,7 @@
-// Best splits over a random subset of the columns at each node. A node owns only its rows; the
-// columns drawn are gathered there, eight at a time (lanes). Up to 256 rows they are sorted side by
-// side. Larger nodes of a forest are counted in cells first; larger nodes of a single tree, and
-// columns or criteria that lanes do not serve, are sorted one by one and scanned as everywhere.
+// Best splits over a random subset of the columns at each node. A node owns only its rows; drawn
+// columns are gathered in batches of eight lanes. Nodes of up to 256 rows sort the lanes together.
+// Larger nodes of a forest use histograms of cells. Larger nodes of a single tree, and columns or
+// criteria without lane support, are sorted and scanned column by column.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ using common::Row;
 
 namespace {
 
-// Below this many entries a comparison sort beats the radix sort's set-up.
+// Below this number of entries, a comparison sort is faster than a radix sort.
 constexpr Row radix_from = 400;
 
 template <std::size_t width, class T>
@@ -99,8 +99,10 @@ class SampledSearch final : public RowSearch {
     if (worker.features.empty()) worker.features = in_.features();
     in_.criterion.prepare(in_.rows.data() + node.begin, node.n_rows(), worker.node_scratch);
     const criterion::NodeView view = node.view();
-    const bool lanes = in_.options.min_weight_leaf <= 0 && in_.options.monotonic.empty() &&
-                       in_.criterion.has_lanes();
+    const bool unlimited = in_.options.min_weight_leaf <= 0 && in_.options.monotonic.empty();
+    const criterion::LaneCriterion* const lanes = unlimited ? lanes_ : nullptr;
+    const criterion::LaneCriterion* const small_lanes =
+        lanes != nullptr && lanes->fits_lanes(view) ? lanes : nullptr;
     const bool small = node.n_rows() <= criterion::max_lane_rows &&
                        codes_.max_codes() <= criterion::max_lane_codes;
     const double perfect = in_.criterion.perfect_score(view);
@@ -111,10 +113,9 @@ class SampledSearch final : public RowSearch {
     Batch batch;
     while (draw.next(node, any_varies, batch)) {
       if (small) {
-        any_varies |=
-            try_sorted(node, batch, lanes && in_.criterion.fits_lanes(view), worker, best);
-      } else if (lanes && in_.options.coarse) {
-        any_varies |= try_cells(node, batch, worker, best);
+        any_varies |= try_sorted(node, batch, small_lanes, worker, best);
+      } else if (lanes != nullptr && in_.options.coarse) {
+        any_varies |= try_cells(node, batch, *lanes, worker, best);
       } else {
         bool varies = false;
         for (std::size_t l = 0; l < batch.n && !(batch.only_first && varies); ++l) {
@@ -126,18 +127,18 @@ class SampledSearch final : public RowSearch {
     }
   }
 
-  void divide_rows(const Node& node, criterion::Split& split, Worker& worker) override {
+  void partition_rows(const Node& node, criterion::Split& split, Worker& worker) override {
     const auto feature = static_cast<std::size_t>(split.feature);
     if (reads_columns(node.n_rows())) {
       codes_.visit_column(feature, [&](const auto* codes) {
-        divide(node, split, worker, [&](Row row) { return static_cast<Code>(codes[row]); });
+        partition(node, split, worker, [&](Row row) { return static_cast<Code>(codes[row]); });
       });
     } else {
       codes_.visit([&](const auto* codes) {
         const auto* column = codes + feature;
         const std::size_t stride = codes_.n_features();
-        divide(node, split, worker,
-               [&](Row row) { return static_cast<Code>(column[row * stride]); });
+        partition(node, split, worker,
+                  [&](Row row) { return static_cast<Code>(column[row * stride]); });
       });
     }
   }
@@ -168,27 +169,27 @@ class SampledSearch final : public RowSearch {
   }
 
   template <class CodeOf>
-  void divide(const Node& node, criterion::Split& split, Worker& worker, const CodeOf& code_of) {
+  void partition(const Node& node, criterion::Split& split, Worker& worker, const CodeOf& code_of) {
     if (split.categorical) {
-      divide_by(node, worker, [&](Row row) {
+      partition_by(node, worker, [&](Row row) {
         return std::binary_search(split.left_codes.begin(), split.left_codes.end(), code_of(row));
       });
       return;
     }
     const Code limit = split.left_code;
-    if (split.settled) {
+    if (split.complete) {
       const Code missing = codes_.column(static_cast<std::size_t>(split.feature)).missing_code;
       const bool missing_left = split.missing_left;
-      divide_by(node, worker, [&](Row row) {
+      partition_by(node, worker, [&](Row row) {
         const Code code = code_of(row);
         return (code <= limit) | ((code == missing) & missing_left);
       });
       return;
     }
-    // None is missing; on the way the rows beside the cut are found.
+    // No value is missing. The partition also finds the rows on both sides of the threshold.
     Code below = 0;
     Code above = std::numeric_limits<Code>::max();
-    split.n_left = divide_by(node, worker, [&](Row row) {
+    split.n_left = partition_by(node, worker, [&](Row row) {
       const Code code = code_of(row);
       const bool left = code <= limit;
       if (left && code >= below) {
@@ -203,14 +204,14 @@ class SampledSearch final : public RowSearch {
     });
     split.left_code = below;
     split.missing_left = 2 * split.n_left > node.n_rows();
-    split.settled = true;
+    split.complete = true;
   }
 
   table::Entry entry(Code code, Row row) const {
     const bool labelled = in_.layout.label_bits > 0;
     return in_.layout.pack(code, row, labelled ? in_.targets.labels[row] : 0);
   }
-  // Categories, and columns with missing values in the node, have scans of their own.
+  // Categorical columns, and columns with missing values in the node, need their own scans.
   bool is_plain(std::size_t feature, Code highest) const {
     const table::CodedColumn& column = codes_.column(feature);
     return !column.categorical && !(column.has_missing && highest == column.missing_code);
@@ -220,10 +221,10 @@ class SampledSearch final : public RowSearch {
     return {span(node), batch.n, margin()};
   }
 
-  // A small node: sorts the lanes, and scans them together where that serves. Returns whether any
-  // column varies.
-  bool try_sorted(Node& node, const Batch& batch, bool lanes, Worker& worker,
-                  criterion::Split& best) const {
+  // Searches a small node: sorts the lanes and scans them together if `lanes` is not null. Returns
+  // whether any column varies.
+  bool try_sorted(Node& node, const Batch& batch, const criterion::LaneCriterion* lanes,
+                  Worker& worker, criterion::Split& best) const {
     const Row n = node.n_rows();
     const Row* rows = in_.rows.data() + node.begin;
     worker.lanes.resize(criterion::max_lane_rows);
@@ -233,7 +234,7 @@ class SampledSearch final : public RowSearch {
     });
     criterion::LaneBest found;
     found.clear();
-    if (lanes) in_.criterion.scan_lanes(node.view(), task(node, batch), keys, found);
+    if (lanes != nullptr) lanes->scan_lanes(node.view(), task(node, batch), keys, found);
     bool varies = false;
     for (std::size_t l = 0; l < batch.n; ++l) {
       const std::size_t feature = batch.feature[l];
@@ -244,7 +245,7 @@ class SampledSearch final : public RowSearch {
         continue;
       }
       varies = true;
-      if (lanes && is_plain(feature, high)) {
+      if (lanes != nullptr && is_plain(feature, high)) {
         if (found.at[l] != criterion::LaneBest::none && found.score[l] > best.score) {
           const Row at = found.at[l];
           const auto row_at = [&](Row i) {
@@ -278,7 +279,7 @@ class SampledSearch final : public RowSearch {
     return varies;
   }
 
-  // Fills worker.codes with the codes of the batch's columns, but for those of few codes.
+  // Fills worker.codes with the codes of the batch's columns, except columns with few codes.
   void gather(const Node& node, const Batch& batch, Worker& worker) const {
     const Row n = node.n_rows();
     const Row* rows = in_.rows.data() + node.begin;
@@ -307,7 +308,7 @@ class SampledSearch final : public RowSearch {
     return codes_.column(feature).missing_code < criterion::max_cells;
   }
 
-  // Cuts the codes of one column of a large node into cells.
+  // The cells of one column in a large node.
   struct Cells {
     CodeRange range;
     unsigned shift;  // cell = (code − range.low) >> shift
@@ -333,8 +334,9 @@ class SampledSearch final : public RowSearch {
     return {range, shift};
   }
 
-  // A large node: counts each column in cells, then looks inside the two cells beside the best cut.
-  bool try_cells(Node& node, const Batch& batch, Worker& worker, criterion::Split& best) const {
+  // Searches a large node: a histogram of cells per column, then the values next to the best cut.
+  bool try_cells(Node& node, const Batch& batch, const criterion::LaneCriterion& lanes,
+                 Worker& worker, criterion::Split& best) const {
     const Row n = node.n_rows();
     gather(node, batch, worker);
     const std::size_t n_cells = n < 4096 ? 64 : criterion::max_cells;
@@ -355,7 +357,7 @@ class SampledSearch final : public RowSearch {
       }
       const std::size_t n_used = ((own.range.high - own.range.low) >> own.shift) + 1;
       const criterion::CellTask task{span(node), worker.cells.data(), n_used, margin()};
-      const criterion::CellCut cut = in_.criterion.scan_cells(node.view(), task, worker.scans[0]);
+      const criterion::CellCut cut = lanes.scan_cells(node.view(), task, worker.scans[0]);
       if (!(cut.score > found.score)) continue;
       found = cut;
       chosen = l;
@@ -363,12 +365,12 @@ class SampledSearch final : public RowSearch {
     }
     if (chosen == common::n_lanes || !(found.score > best.score)) return varies;
     const CodeRange range = chosen_cells.range;
-    if (chosen_cells.shift == 0) {  // a cell is a value
+    if (chosen_cells.shift == 0) {  // one value per cell
       best.clear();
       best.score = found.score;
       best.feature = static_cast<std::int32_t>(batch.feature[chosen]);
       best.left_code = range.low + found.at;
-      best.settled = false;
+      best.complete = false;
       best.only_missing_right = false;
     } else {
       const Code* codes = worker.codes[chosen].data();
@@ -378,7 +380,7 @@ class SampledSearch final : public RowSearch {
     return varies;
   }
 
-  // The cut lies between the cell `at` and the next one that has rows: scans the values of both.
+  // Scans the values of the cells on both sides of the cut: `at` and the next cell with rows.
   void refine(const Node& node, std::size_t feature, const Code* codes, std::uint32_t at,
               Worker& worker, criterion::Split& best) const {
     const Row n = node.n_rows();
@@ -414,7 +416,7 @@ class SampledSearch final : public RowSearch {
     return table::bits_of(codes_.column(feature).missing_code);
   }
 
-  // Sorts worker.entries[0 … n) by code; n_bits hold the codes.
+  // Sorts worker.entries[0 … n) by code; codes have n_bits bits.
   const table::Entry* sort(Worker& worker, std::size_t n, int n_bits) const {
     if (n < radix_from) {
       std::sort(worker.entries.begin(), worker.entries.begin() + static_cast<std::ptrdiff_t>(n));
@@ -433,7 +435,7 @@ class SampledSearch final : public RowSearch {
     in_.criterion.scan(column, worker.node_scratch, worker.scans[0], best);
   }
 
-  // One column on its own; returns whether it varies in the node.
+  // Searches one column; returns whether it varies in the node.
   bool try_column(Node& node, std::size_t feature, Worker& worker, criterion::Split& best) const {
     const Row n = node.n_rows();
     const Row* rows = in_.rows.data() + node.begin;
@@ -465,7 +467,7 @@ class SampledSearch final : public RowSearch {
     return in_.options.category_ranks != nullptr && !(*in_.options.category_ranks)[feature].empty();
   }
 
-  // Categories in the order of the tree: the places in it are scanned like numbers.
+  // Scans the ranks of categories, in the order of the tree, as numbers.
   void scan_ordered(const Node& node, std::size_t feature, Row n, Worker& worker,
                     criterion::Split& best) const {
     const std::vector<Code>& ranks = (*in_.options.category_ranks)[feature];
@@ -476,10 +478,10 @@ class SampledSearch final : public RowSearch {
           in_.layout.pack(ranks[code], in_.layout.row(entry), in_.layout.label(entry));
     }
     const table::Entry* sorted = sort(worker, n, table::bits_of(ranks.size()));
-    table::CodedColumn places;  // numbers, none of them missing
-    places.missing_code = static_cast<Code>(ranks.size());
+    table::CodedColumn ranked;  // numeric, no value missing
+    ranked.missing_code = static_cast<Code>(ranks.size());
     criterion::ScanRequest request_ = request(node, feature);
-    request_.column = &places;
+    request_.column = &ranked;
     request_.entries = sorted;
     request_.n_entries = n;
     const double before = best.score;

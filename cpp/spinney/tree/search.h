@@ -1,4 +1,4 @@
-// How a node's best split is found and its rows are divided.
+// The interface of split searches.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 namespace spinney::tree {
 
-// A question that was drawn, not found.
-struct Question {
-  bool asked = false;
+// A split with a random threshold or random categories.
+struct RandomSplit {
+  bool valid = false;
   bool categorical = false;
-  bool has_missing = false;  // some of the node's rows are missing there
+  bool has_missing = false;  // in the node
   bool missing_left = false;
   double threshold = 0;
   std::vector<common::Code> left_codes;  // ascending
@@ -27,10 +27,10 @@ struct Question {
   }
 };
 
-// What one thread needs while it works on nodes.
+// Buffers of one thread.
 struct Worker {
   criterion::NodeScratch node_scratch;
-  std::vector<criterion::ScanScratch> scans;  // one per thread that scans for this worker
+  std::vector<criterion::ScanScratch> scans;  // one per thread that scans columns
   std::vector<common::Row> rows;
   std::vector<table::Entry> entries;
   std::vector<table::Entry> swap;
@@ -38,10 +38,10 @@ struct Worker {
   FeatureDraw::Swaps swaps;
   std::vector<criterion::LaneKeys> lanes;
   std::vector<std::uint8_t> cells;
-  std::array<std::vector<common::Code>, common::n_lanes> codes;  // of each lane
-  std::array<std::vector<double>, common::n_lanes> columns;      // values of each lane
+  std::array<std::vector<common::Code>, common::n_lanes> codes;  // by lane
+  std::array<std::vector<double>, common::n_lanes> columns;      // values by lane
   criterion::RowTargets targets;
-  std::array<Question, common::n_lanes> questions;
+  std::array<RandomSplit, common::n_lanes> random_splits;
   std::vector<criterion::LaneValues> values;
   std::vector<double> left_stat;
   std::vector<double> right_stat;
@@ -55,23 +55,21 @@ class Search {
 
   // The root's rows, in ascending order.
   virtual std::vector<common::Row>& rows() = 0;
-  // Fills the root's segments, if the search works on segments.
+  // Sets the root's segments if the search uses segments.
   virtual void open(Node& root) = 0;
-  // Looks for the node's best split and leaves it in `best`, which comes empty; may drop columns
-  // that it finds constant from node.segments.
+  // Stores the node's best split in `best`, which is empty before the call. May remove constant
+  // columns from node.segments.
   virtual void find(Node& node, Worker& worker, int n_threads, criterion::Split& best) = 0;
-  // Divides the node's rows, stably, so that the left ones come first; completes the split if it is
-  // not settled.
-  virtual void divide_rows(const Node& node, criterion::Split& split, Worker& worker) = 0;
+  // Partitions the node's rows stably, left before right; completes the split if necessary.
+  virtual void partition_rows(const Node& node, criterion::Split& split, Worker& worker) = 0;
   // stat = the sums over the node's rows.
   virtual void sum(const Node& node, double* stat) const = 0;
-  // Divides the node's segments between its children, which know their rows and whether they are
-  // terminal; a terminal child gets none.
-  virtual void divide_columns(const Node& node, Node& left, Node& right, Worker& worker,
-                              int n_threads) = 0;
-  // The threshold that becomes part of the tree.
+  // Partitions the node's segments between its children. A terminal child gets no segments.
+  virtual void partition_columns(const Node& node, Node& left, Node& right, Worker& worker,
+                                 int n_threads) = 0;
+  // The threshold that the tree stores.
   virtual double threshold(const criterion::Split& split) const = 0;
-  // Nanoseconds that find and divide may take on a node of this size, roughly.
+  // A rough estimate of the nanoseconds to search and partition the node.
   virtual double cost(const Node& node) const = 0;
 };
 
@@ -83,7 +81,7 @@ struct SearchInputs {
   const criterion::Criterion& criterion;
   std::vector<common::Row> rows;  // rows of positive weight
 
-  // The features that a tree may use, and how many of them a node looks at.
+  // The features of the tree.
   std::vector<std::int32_t> features() const {
     std::vector<std::int32_t> all = options.features;
     for (std::size_t f = 0; options.features.empty() && f < table.n_features(); ++f) {
@@ -91,24 +89,25 @@ struct SearchInputs {
     }
     return all;
   }
+  // The number of features that a node draws: max_features.
   std::size_t n_features_drawn() const {
     const std::size_t n = options.features.empty() ? table.n_features() : options.features.size();
-    const auto wanted = static_cast<std::size_t>(options.max_features);
-    return wanted == 0 ? n : std::min(n, wanted);
+    const auto max_features = static_cast<std::size_t>(options.max_features);
+    return max_features == 0 ? n : std::min(n, max_features);
   }
 };
 
-// coded: the columns, if they have been coded already. They stay as they are.
+// coded: the columns if they are already coded; not modified.
 std::unique_ptr<Search> make_presorted_search(
     SearchInputs inputs, const std::vector<table::CodedColumn>* coded = nullptr);
 std::unique_ptr<Search> make_sampled_search(SearchInputs inputs, const PreparedTable& prepared);
 std::unique_ptr<Search> make_random_search(SearchInputs inputs, const PreparedTable& prepared);
 
-// Halfway between two values, without overflow; never the upper one.
+// The midpoint of two values without overflow; never the upper value.
 double midpoint(double below, double above);
 
-// A float32 that divides the two values as well as the threshold does: the nearest to it, or the
-// lower value itself; the threshold if there is none.
+// A float32 between the two values: the nearest to the threshold, or the lower value. The threshold
+// itself if there is none.
 inline double narrowed(double threshold, double below, double above) {
   const auto rounded = static_cast<double>(static_cast<float>(threshold));
   if (rounded >= below && rounded < above) return rounded;

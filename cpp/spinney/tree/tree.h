@@ -1,4 +1,4 @@
-// A fitted tree: parallel arrays with index children, written by the grower and read by everyone.
+// A fitted tree: parallel arrays, indexed by node.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace spinney::tree {
 
 constexpr common::NodeIndex no_child = -1;
-constexpr std::int32_t no_feature = -2;  // scikit-learn's mark of a leaf
+constexpr std::int32_t no_feature = -2;  // marks a leaf, as in scikit-learn
 constexpr std::int64_t no_categories = -1;
 
 struct Tree {
@@ -17,21 +17,21 @@ struct Tree {
   std::vector<common::NodeIndex> left;
   std::vector<common::NodeIndex> right;
   std::vector<std::int32_t> feature;
-  std::vector<double> threshold;  // x <= threshold goes left; NaN for a question about categories
+  std::vector<double> threshold;  // x <= threshold goes left; NaN: categorical split
   std::vector<std::uint8_t> missing_left;
   std::vector<double> impurity;
   std::vector<std::int64_t> n_rows;
   std::vector<double> weight;
   std::vector<double> value;
-  // A question about categories has two bit sets of ⌈n_categories/32⌉ words each, from
-  // category_start on: the categories that go left, and those that the node's rows had.
+  // A categorical split has two bit sets of ⌈n_categories/32⌉ words each at category_start: the
+  // categories that go left, and those present in the node.
   std::vector<std::int64_t> category_start;
   std::vector<std::uint32_t> category_bits;
   std::int32_t max_depth = 0;
 
   std::size_t size() const { return left.size(); }
 
-  // Empty again; the memory stays.
+  // Removes all nodes; keeps the memory.
   void clear() {
     left.clear();
     right.clear();
@@ -83,7 +83,7 @@ struct Tree {
   }
 };
 
-// A bit set of categories.
+// Adds a category to a bit set.
 inline void mark_category(std::uint32_t* bits, common::Code code) {
   bits[code / 32] |= std::uint32_t{1} << (code % 32);
 }
