@@ -57,7 +57,7 @@ struct BoundStrings {
 using Indices = Array<std::int64_t>;
 
 bool* checked(const OutArray<bool>& out, const Indices& x) {
-  if (out.size() != x.shape(0)) throw common::InputError("closer: out differs in length");
+  if (out.size() != x.shape(0)) throw common::InputError("closer: out must be as long as x");
   return out.data();
 }
 
@@ -73,10 +73,10 @@ void bind_distance(nb::module_& m) {
          const Indices& x, const Indices& a, const Indices& b, int n_threads,
          const OutArray<bool>& out) {
         const distance::VectorMetric kind = vector_metric_named(metric);
-        bool* const answers = checked(out, x);
+        bool* const results = checked(out, x);
         const nb::gil_scoped_release release;
         distance::find_closer(kind, vectors(rows), vectors(pivots), {view(x), view(a), view(b)},
-                              n_threads, answers);
+                              n_threads, results);
       },
       nb::arg("metric"), nb::arg("rows"), nb::arg("pivots"), nb::arg("x"), nb::arg("a"),
       nb::arg("b"), nb::arg("n_threads"), nb::arg("out"));
@@ -86,10 +86,10 @@ void bind_distance(nb::module_& m) {
          const Indices& x, const Indices& a, const Indices& b, int n_threads,
          const OutArray<bool>& out) {
         const distance::StringMetric kind = string_metric_named(metric);
-        bool* const answers = checked(out, x);
+        bool* const results = checked(out, x);
         const nb::gil_scoped_release release;
         distance::find_closer(kind, rows.strings(), pivots.strings(), {view(x), view(a), view(b)},
-                              n_threads, answers);
+                              n_threads, results);
       },
       nb::arg("metric"), nb::arg("rows"), nb::arg("pivots"), nb::arg("x"), nb::arg("a"),
       nb::arg("b"), nb::arg("n_threads"), nb::arg("out"));
@@ -109,12 +109,12 @@ void bind_distance(nb::module_& m) {
       [](const std::string& metric, const BoundStrings& queries, const BoundStrings& rows,
          int n_threads, const OutArray<double>& out) {
         const distance::StringMetric kind = string_metric_named(metric);
-        const distance::Strings asked = queries.strings(), others = rows.strings();
-        if (out.ndim() != 2 || out.shape(0) != asked.n_rows || out.shape(1) != others.n_rows) {
-          throw common::InputError("string_distances: out needs a row for each query");
+        const distance::Strings left = queries.strings(), right = rows.strings();
+        if (out.ndim() != 2 || out.shape(0) != left.n_rows || out.shape(1) != right.n_rows) {
+          throw common::InputError("string_distances: out must have shape (n_queries, n_rows)");
         }
         const nb::gil_scoped_release release;
-        distance::string_distances(kind, asked, others, n_threads, out.data());
+        distance::string_distances(kind, left, right, n_threads, out.data());
       },
       nb::arg("metric"), nb::arg("queries"), nb::arg("rows"), nb::arg("n_threads"), nb::arg("out"));
   m.def(
@@ -124,7 +124,8 @@ void bind_distance(nb::module_& m) {
         const std::size_t n_rows = matrix.shape(0);
         if (distances.ndim() != 2 || columns.ndim() != 2 || distances.shape(0) != n_rows ||
             columns.shape(0) != n_rows || distances.shape(1) != columns.shape(1)) {
-          throw common::InputError("select_nearest: distances and columns need a row for each row");
+          throw common::InputError(
+              "select_nearest: distances and columns must have shape (n_rows, k)");
         }
         const nb::gil_scoped_release release;
         distance::select_nearest(matrix.data(), n_rows, matrix.shape(1), distances.shape(1),

@@ -15,7 +15,8 @@ namespace {
 using Numbers = Matrix<double>;
 using Codes = Matrix<std::int32_t>;
 
-// Rows, with references to the arrays whose memory they read. Arrays have a row for each column.
+// Rows, with references to the arrays whose memory they read. Arrays have shape (n_columns,
+// n_rows).
 struct BoundMixedRows {
   Numbers numbers;
   Codes codes;
@@ -23,7 +24,7 @@ struct BoundMixedRows {
   BoundMixedRows(Numbers numbers_, Codes codes_)
       : numbers(std::move(numbers_)), codes(std::move(codes_)) {
     if (numbers.shape(1) != codes.shape(1)) {
-      throw common::InputError("MixedRows: numbers and codes differ in length");
+      throw common::InputError("MixedRows: numbers and codes must have equally many rows");
     }
   }
 
@@ -51,9 +52,9 @@ struct BoundMixedColumns {
     if (number_scales.shape(0) != number_weights.shape(0) ||
         number_scales.shape(0) != number_misses.shape(0) ||
         code_weights.shape(0) != code_misses.shape(0)) {
-      throw common::InputError("MixedColumns: arrays differ in length");
+      throw common::InputError("MixedColumns: arrays of the same columns must have equal lengths");
     }
-    // Columns of equal weights are counted together, and NaN equals nothing, not even itself.
+    // NaN would break the counting of columns of equal weight, since it does not equal itself.
     for (const Array<double>* const weights : {&number_weights, &code_weights}) {
       const double* const first = weights->data();
       if (!std::all_of(first, first + weights->shape(0), [](double w) { return w >= 0; })) {
@@ -66,7 +67,7 @@ struct BoundMixedColumns {
 void check(const BoundMixedColumns& columns, const BoundMixedRows& rows) {
   if (rows.numbers.shape(0) != columns.number_scales.shape(0) ||
       rows.codes.shape(0) != columns.code_weights.shape(0)) {
-    throw common::InputError("gower: rows and columns differ in the number of columns");
+    throw common::InputError("gower: rows must have the columns that the distance was built for");
   }
 }
 
@@ -86,13 +87,14 @@ void bind_gower(nb::module_& m) {
          const OutArray<std::int64_t>& indices) {
         check(columns, queries);
         check(columns, rows);
-        const distance::MixedRows asked = queries.rows();
-        if (distances.ndim() != 2 || indices.ndim() != 2 || distances.shape(0) != asked.n_rows ||
-            indices.shape(0) != asked.n_rows || distances.shape(1) != indices.shape(1)) {
-          throw common::InputError("gower: distances and indices need a row for each query");
+        const distance::MixedRows query_rows = queries.rows();
+        if (distances.ndim() != 2 || indices.ndim() != 2 ||
+            distances.shape(0) != query_rows.n_rows || indices.shape(0) != query_rows.n_rows ||
+            distances.shape(1) != indices.shape(1)) {
+          throw common::InputError("gower: distances and indices must have shape (n_queries, k)");
         }
         const nb::gil_scoped_release release;
-        distance::find_nearest_gower(columns.columns(), asked, rows.rows(), distances.shape(1),
+        distance::find_nearest_gower(columns.columns(), query_rows, rows.rows(), distances.shape(1),
                                      n_threads, distances.data(), indices.data());
       },
       nb::arg("columns"), nb::arg("queries"), nb::arg("rows"), nb::arg("n_threads"),
@@ -103,12 +105,12 @@ void bind_gower(nb::module_& m) {
          const BoundMixedRows& rows, int n_threads, const OutArray<double>& out) {
         check(columns, queries);
         check(columns, rows);
-        const distance::MixedRows asked = queries.rows(), others = rows.rows();
-        if (out.ndim() != 2 || out.shape(0) != asked.n_rows || out.shape(1) != others.n_rows) {
-          throw common::InputError("gower: out needs a row for each query, a column for each row");
+        const distance::MixedRows left = queries.rows(), right = rows.rows();
+        if (out.ndim() != 2 || out.shape(0) != left.n_rows || out.shape(1) != right.n_rows) {
+          throw common::InputError("gower: out must have shape (n_queries, n_rows)");
         }
         const nb::gil_scoped_release release;
-        distance::gower_distances(columns.columns(), asked, others, n_threads, out.data());
+        distance::gower_distances(columns.columns(), left, right, n_threads, out.data());
       },
       nb::arg("columns"), nb::arg("queries"), nb::arg("rows"), nb::arg("n_threads"),
       nb::arg("out"));

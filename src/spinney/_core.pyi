@@ -572,16 +572,20 @@ def extra_errors(n: float, errors: float, confidence: float) -> float: ...
 
 class KdTree:
     def __init__(
-        self, arg0: NDArray[numpy.float64], arg1: float, arg2: int, arg3: int, /
+        self, points: NDArray[numpy.float64], p: float, leaf_size: int, n_threads: int
     ) -> None: ...
     def query(
-        self, arg0: NDArray[numpy.float64], arg1: int, arg2: float, arg3: int, arg4: int, /
+        self, queries: NDArray[numpy.float64], k: int, eps: float, max_leaves: int, n_threads: int
     ) -> tuple[Any, ...]: ...
     def within(
-        self, arg0: NDArray[numpy.float64], arg1: NDArray[numpy.float64], arg2: bool, arg3: int, /
+        self,
+        queries: NDArray[numpy.float64],
+        radii: NDArray[numpy.float64],
+        sorted: bool,
+        n_threads: int,
     ) -> tuple[Any, ...]: ...
     def count_within(
-        self, arg0: NDArray[numpy.float64], arg1: NDArray[numpy.float64], arg2: int, /
+        self, queries: NDArray[numpy.float64], radii: NDArray[numpy.float64], n_threads: int
     ) -> Any: ...
 
 class BallTree:
@@ -594,43 +598,57 @@ class BallTree:
         function: Any | None,
         leaf_size: int,
     ) -> None: ...
-    def query(self, arg0: NDArray[numpy.float64], arg1: int, arg2: int, /) -> tuple[Any, ...]: ...
+    def query(self, queries: NDArray[numpy.float64], k: int, n_threads: int) -> tuple[Any, ...]: ...
     def within(
-        self, arg0: NDArray[numpy.float64], arg1: NDArray[numpy.float64], arg2: bool, arg3: int, /
+        self,
+        queries: NDArray[numpy.float64],
+        radii: NDArray[numpy.float64],
+        sorted: bool,
+        n_threads: int,
     ) -> tuple[Any, ...]: ...
 
-@overload
-def centre_rows(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.float64],
-    arg2: int,
-    arg3: NDArray[numpy.float32],
-    arg4: NDArray[numpy.float32],
-    /,
-) -> float: ...
-@overload
-def centre_rows(
-    arg0: NDArray[numpy.float32],
-    arg1: NDArray[numpy.float64],
-    arg2: int,
-    arg3: NDArray[numpy.float32],
-    arg4: NDArray[numpy.float32],
-    /,
-) -> float: ...
-
 class BruteSelection:
-    def __init__(self, arg0: int, arg1: NDArray[numpy.float32], /) -> None: ...
-    def look(
-        self, arg0: NDArray[numpy.float32], arg1: NDArray[numpy.float32], arg2: int, arg3: int, /
+    def __init__(self, k: int, error: NDArray[numpy.float32]) -> None: ...
+    def add_block(
+        self,
+        products: NDArray[numpy.float32],
+        half_norms: NDArray[numpy.float32],
+        first: int,
+        n_threads: int,
     ) -> None: ...
     @overload
     def finish(
-        self, arg0: NDArray[numpy.float64], arg1: NDArray[numpy.float64], arg2: int, arg3: int, /
+        self,
+        points: NDArray[numpy.float64],
+        queries: NDArray[numpy.float64],
+        k: int,
+        n_threads: int,
     ) -> tuple[Any, ...]: ...
     @overload
     def finish(
-        self, arg0: NDArray[numpy.float32], arg1: NDArray[numpy.float64], arg2: int, arg3: int, /
+        self,
+        points: NDArray[numpy.float32],
+        queries: NDArray[numpy.float64],
+        k: int,
+        n_threads: int,
     ) -> tuple[Any, ...]: ...
+
+@overload
+def centre_rows(
+    points: NDArray[numpy.float64],
+    centre: NDArray[numpy.float64],
+    n_threads: int,
+    centred: NDArray[numpy.float32],
+    half_norms: NDArray[numpy.float32],
+) -> float: ...
+@overload
+def centre_rows(
+    points: NDArray[numpy.float32],
+    centre: NDArray[numpy.float64],
+    n_threads: int,
+    centred: NDArray[numpy.float32],
+    half_norms: NDArray[numpy.float32],
+) -> float: ...
 
 class Strings:
     def __init__(self, characters: NDArray[numpy.uint32], starts: NDArray[numpy.int64]) -> None: ...

@@ -16,24 +16,24 @@ namespace {
 
 constexpr std::size_t block_length = 512;
 
-// Row numbers come from Python: one out of range would read what is not there.
+// Row indices come from Python, so an index out of range would read outside the array.
 void check_rows(std::span<const std::int64_t> rows, std::size_t n_rows) {
   const bool inside = std::all_of(rows.begin(), rows.end(), [n_rows](std::int64_t row) {
     return static_cast<std::uint64_t>(row) < n_rows;
   });
-  if (!inside) throw common::InputError("closer: row number out of range");
+  if (!inside) throw common::InputError("closer: a row index is out of range");
 }
 
 void check(const Triplets& triplets, std::size_t n_rows, std::size_t n_pivots) {
   if (triplets.a.size() != triplets.x.size() || triplets.b.size() != triplets.x.size()) {
-    throw common::InputError("closer: x, a and b differ in length");
+    throw common::InputError("closer: x, a and b must have equal lengths");
   }
   check_rows(triplets.x, n_rows);
   check_rows(triplets.a, n_pivots);
   check_rows(triplets.b, n_pivots);
 }
 
-// Runs body(first, last) over blocks of triplets; one costs about `nanoseconds`.
+// Runs body(first, last) over blocks of triplets. `nanoseconds` is the cost of one triplet.
 template <class Body>
 void for_blocks(std::size_t n, double nanoseconds, int n_threads, const Body& body) {
   const std::size_t n_blocks = (n + block_length - 1) / block_length;
@@ -83,7 +83,7 @@ SPINNEY_COMPARE(compare_cosine, is_closer_in_angle)
 void find_closer(VectorMetric metric, const Vectors& rows, const Vectors& pivots,
                  const Triplets& triplets, int n_threads, bool* out) {
   if (rows.n_features != pivots.n_features) {
-    throw common::InputError("closer: rows and pivots differ in length");
+    throw common::InputError("closer: rows and pivots must have equally many features");
   }
   check(triplets, rows.n_rows, pivots.n_rows);
   const VectorTask task{rows.values,

@@ -1,5 +1,5 @@
-// Triplet comparisons in batches: is x closer to a than to b? Comparison i is about row x[i] of one
-// set and rows a[i] and b[i] of another, the pivots. A tie is not closer.
+// Triplet comparisons in batches: is x closer to a than to b? Triplet i compares row x[i] of `rows`
+// with rows a[i] and b[i] of `pivots`. The result of a tie is false.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace spinney::distance {
 enum class VectorMetric { euclidean, manhattan, chebyshev, cosine };
 enum class StringMetric { edit, hamming };
 
-// Rows of n_features numbers, one after the other.
+// A row-major matrix.
 struct Vectors {
   const double* values;
   std::size_t n_rows;
@@ -35,7 +35,7 @@ struct Triplets {
   std::span<const std::int64_t> x, a, b;
 };
 
-// With `cosine`, rows have length one, or are zero.
+// Rows must have length one or zero if the metric is `cosine`.
 void find_closer(VectorMetric metric, const Vectors& rows, const Vectors& pivots,
                  const Triplets& triplets, int n_threads, bool* out);
 void find_closer(StringMetric metric, const Strings& rows, const Strings& pivots,

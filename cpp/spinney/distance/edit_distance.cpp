@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::size_t word_length = 64;
 
-// Where each character stands in a pattern of at most 64, as bits. Most text is in the first 256
-// code points, which have a table; others are looked up in a table of twice as many places as can
-// be taken, so that a free one ends each search.
-class Places {
+// The positions of each character in a pattern of at most 64 characters, as bits of a word. The
+// first 256 code points have a direct table. Other characters have a hash table that is at most
+// half full, so every search ends at a free slot.
+class PositionBits {
  public:
-  explicit Places(Characters pattern) {
+  explicit PositionBits(Characters pattern) {
     for (std::size_t i = 0; i < pattern.size(); ++i) {
       const std::uint64_t bit = std::uint64_t{1} << i;
       if (pattern[i] < common_.size()) {
@@ -53,17 +53,18 @@ class Places {
   }
 
   std::array<std::uint64_t, 256> common_{};
-  std::array<Slot, 2 * word_length> rare_;  // set if has_rare_
+  std::array<Slot, 2 * word_length> rare_;  // filled only if has_rare_
   bool has_rare_ = false;
 };
 
-// Myers (1999), in Hyyrö's form: vertical differences of a column of the table as two words.
-std::int64_t by_words(const Places& places, std::size_t length, Characters text) {
+// Bit-parallel algorithm of Myers (1999) in Hyyrö's form: two words hold the vertical differences
+// of one column of the table.
+std::int64_t by_words(const PositionBits& positions, std::size_t length, Characters text) {
   const std::uint64_t last = std::uint64_t{1} << (length - 1);
   std::uint64_t up = ~std::uint64_t{0}, down = 0;
   auto distance = static_cast<std::int64_t>(length);
   for (const std::uint32_t character : text) {
-    const std::uint64_t match = places.of(character);
+    const std::uint64_t match = positions.of(character);
     const std::uint64_t zero = (((match & up) + up) ^ up) | match | down;
     std::uint64_t rises = down | ~(zero | up);
     std::uint64_t falls = up & zero;
@@ -77,6 +78,7 @@ std::int64_t by_words(const Places& places, std::size_t length, Characters text)
   return distance;
 }
 
+// Dynamic programming over all cells of the table.
 std::int64_t by_cells(Characters pattern, Characters text) {
   std::vector<std::int64_t> column(pattern.size() + 1);
   std::iota(column.begin(), column.end(), std::int64_t{0});
@@ -104,23 +106,24 @@ std::int64_t edit_distance(Characters a, Characters b) {
     b = b.first(b.size() - 1);
   }
   if (a.empty()) return static_cast<std::int64_t>(b.size());
-  return a.size() <= word_length ? by_words(Places(a), a.size(), b) : by_cells(a, b);
+  return a.size() <= word_length ? by_words(PositionBits(a), a.size(), b) : by_cells(a, b);
 }
 
-class EditPattern::Places : public distance::Places {
-  using distance::Places::Places;
+class EditPattern::PositionBits : public distance::PositionBits {
+  using distance::PositionBits::PositionBits;
 };
 
 EditPattern::EditPattern(Characters pattern) : pattern_(pattern) {
   if (!pattern.empty() && pattern.size() <= word_length) {
-    places_ = std::make_unique<const Places>(pattern);
+    position_bits_ = std::make_unique<const PositionBits>(pattern);
   }
 }
 
 EditPattern::~EditPattern() = default;
 
 std::int64_t EditPattern::distance(Characters text) const {
-  return places_ ? by_words(*places_, pattern_.size(), text) : edit_distance(pattern_, text);
+  return position_bits_ ? by_words(*position_bits_, pattern_.size(), text)
+                        : edit_distance(pattern_, text);
 }
 
 std::int64_t hamming_distance(Characters a, Characters b) {

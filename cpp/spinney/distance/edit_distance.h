@@ -9,12 +9,12 @@ namespace spinney::distance {
 
 using Characters = std::span<const std::uint32_t>;
 
-// Levenshtein's: the fewest characters to insert, delete or replace. Myers' algorithm, 64 cells of
-// a column in one word, where the shorter string (without what both begin and end with) has at most
-// 64 characters; else cell by cell.
+// Levenshtein distance: the smallest number of insertions, deletions and replacements. A common
+// prefix and suffix are removed. If the shorter string then has at most 64 characters, Myers'
+// algorithm computes 64 cells of the table at once; longer strings take one cell at a time.
 std::int64_t edit_distance(Characters a, Characters b);
 
-// Distances of one string to many others: where its characters stand is found out once.
+// Distances from one string to many others; the positions of its characters are computed once.
 class EditPattern {
  public:
   explicit EditPattern(Characters pattern);
@@ -22,12 +22,14 @@ class EditPattern {
   std::int64_t distance(Characters text) const;
 
  private:
-  class Places;
+  class PositionBits;
   Characters pattern_;
-  std::unique_ptr<const Places> places_;  // none if the pattern is longer than a word
+  std::unique_ptr<const PositionBits>
+      position_bits_;  // null if the pattern is empty or longer than 64
 };
 
-// Positions with different characters; those that only the longer string has count as different.
+// Number of positions with different characters. Positions beyond the end of the shorter string
+// count as different.
 std::int64_t hamming_distance(Characters a, Characters b);
 
 }  // namespace spinney::distance

@@ -16,10 +16,10 @@ using common::worthwhile_threads;
 
 namespace {
 
-// Rows are gone through in blocks whose sums stay in the first level of the cache. The block's
-// columns stay in the second while a few queries take their turn.
+// Rows are processed in blocks whose sums fit into the L1 cache. The columns of a block stay in the
+// L2 cache while several queries use them.
 constexpr std::size_t block_length = 512;
-constexpr std::size_t n_queries_together = 16;
+constexpr std::size_t queries_per_group = 16;
 
 using Sums = std::array<double, block_length>;
 using Counts = std::array<std::int32_t, block_length>;
@@ -29,14 +29,14 @@ SPINNEY_KERNEL void add_numbers(const double* values, double query, double scale
   for (std::size_t i = 0; i < n; ++i) sums[i] += __builtin_fabs(values[i] - query) * scale;
 }
 
-SPINNEY_KERNEL void add_numbers_if_there(const double* values, double query, double scale,
-                                         double weight, std::size_t n, double* sums,
-                                         double* weights) {
+SPINNEY_KERNEL void add_numbers_if_present(const double* values, double query, double scale,
+                                           double weight, std::size_t n, double* sums,
+                                           double* weights) {
   for (std::size_t i = 0; i < n; ++i) {
     const double difference = __builtin_fabs(values[i] - query) * scale;
-    const bool is_there = difference == difference;
-    sums[i] += is_there ? difference : 0.0;
-    weights[i] += is_there ? weight : 0.0;
+    const bool is_present = difference == difference;
+    sums[i] += is_present ? difference : 0.0;
+    weights[i] += is_present ? weight : 0.0;
   }
 }
 
@@ -45,12 +45,12 @@ SPINNEY_KERNEL void count_codes(const std::int32_t* codes, std::int32_t query, s
   for (std::size_t i = 0; i < n; ++i) different[i] += codes[i] != query;
 }
 
-SPINNEY_KERNEL void count_codes_if_there(const std::int32_t* codes, std::int32_t query,
-                                         std::size_t n, std::int32_t* different,
-                                         std::int32_t* there) {
+SPINNEY_KERNEL void count_codes_if_present(const std::int32_t* codes, std::int32_t query,
+                                           std::size_t n, std::int32_t* different,
+                                           std::int32_t* present) {
   for (std::size_t i = 0; i < n; ++i) {
     different[i] += static_cast<int>(codes[i] != query) & static_cast<int>(codes[i] >= 0);
-    there[i] += codes[i] >= 0;
+    present[i] += codes[i] >= 0;
   }
 }
 
@@ -63,7 +63,7 @@ SPINNEY_KERNEL void divide(const double* sums, double weight, std::size_t n, dou
   for (std::size_t i = 0; i < n; ++i) out[i] = sums[i] / weight;
 }
 
-// Each row has a weight of its own beside the one that all share.
+// Row i has the weight weights[i] + shared.
 SPINNEY_KERNEL void divide_each(const double* sums, const double* weights, double shared,
                                 std::size_t n, double* out) {
   for (std::size_t i = 0; i < n; ++i) {
@@ -73,7 +73,7 @@ SPINNEY_KERNEL void divide_each(const double* sums, const double* weights, doubl
   }
 }
 
-// Negative where sums[i] / weight is below the bound, or there is no weight.
+// out[i] is negative if sums[i] / weight is below the bound or the weight is zero.
 SPINNEY_KERNEL void compare_each(const double* sums, const double* weights, double shared,
                                  double bound, std::size_t n, double* out) {
   for (std::size_t i = 0; i < n; ++i) {
@@ -83,12 +83,12 @@ SPINNEY_KERNEL void compare_each(const double* sums, const double* weights, doub
   }
 }
 
-// Sums over the columns for the rows of a block, and what they are to be divided by.
+// Sums over the columns for the rows of a block, and the weights that divide them.
 struct Block {
   std::size_t n;
   Sums sums, weights;
-  double shared = 0;         // the weight that all rows have
-  bool has_weights = false;  // whether some have more
+  double shared = 0;         // weight of the columns without missing values
+  bool has_weights = false;  // whether other columns add to single rows
 
   explicit Block(std::size_t n_rows) : n(n_rows) { std::fill_n(sums.begin(), n, 0.0); }
 
@@ -113,8 +113,8 @@ struct Block {
     }
   }
 
-  // Quotients cost more than all else. Whether a row may be near enough is asked by a product, with
-  // some room for rounding; those few that may are divided.
+  // Divisions are the most expensive step. Candidates are selected by a product, with a margin for
+  // rounding, and only candidates are divided.
   void offer(Nearest& nearest, std::int64_t first) const {
     Sums values;
     if (!nearest.is_full() || (shared == 0 && !has_weights)) {
@@ -122,15 +122,15 @@ struct Block {
       return nearest.add_block(values.data(), n, first);
     }
     const double bound = nearest.worst() * (1 + 1e-14);
-    const double* asked = sums.data();
+    const double* compared = sums.data();
     double limit = bound * shared;
     if (has_weights) {
       compare_each(sums.data(), weights.data(), shared, bound, n, values.data());
-      asked = values.data();
+      compared = values.data();
       limit = 0;
     }
-    for (std::size_t i = 0; (i = find_below(asked, i, n, limit)) < n; ++i) {
-      nearest.add(distance(i), first + static_cast<Place>(i));
+    for (std::size_t i = 0; (i = find_below(compared, i, n, limit)) < n; ++i) {
+      nearest.add(distance(i), first + static_cast<RowIndex>(i));
     }
   }
 };
@@ -143,8 +143,8 @@ void add_all_numbers(const MixedColumns& columns, const MixedRows& queries, std:
     const double* const values = rows.numbers + j * rows.n_rows + first;
     const double scale = columns.number_scales[j], weight = columns.number_weights[j];
     if (columns.number_misses[j]) {
-      add_numbers_if_there(values, value, scale, weight, block.n, block.sums.data(),
-                           block.row_weights());
+      add_numbers_if_present(values, value, scale, weight, block.n, block.sums.data(),
+                             block.row_weights());
     } else {
       add_numbers(values, value, scale, block.n, block.sums.data());
       block.shared += weight;
@@ -152,11 +152,11 @@ void add_all_numbers(const MixedColumns& columns, const MixedRows& queries, std:
   }
 }
 
-// Columns of the same weight, one after the other, are counted in integers first: twice as many of
-// them fit into a vector.
+// Consecutive columns of equal weight are counted in integers first, since a vector holds twice as
+// many integers as doubles.
 void add_all_codes(const MixedColumns& columns, const MixedRows& queries, std::size_t query,
                    const MixedRows& rows, std::size_t first, Block& block) {
-  Counts different, there;
+  Counts different, present;
   for (std::size_t from = 0, to = 0; from < columns.n_codes; from = to) {
     const double weight = columns.code_weights[from];
     std::fill_n(different.begin(), block.n, 0);
@@ -166,32 +166,32 @@ void add_all_codes(const MixedColumns& columns, const MixedRows& queries, std::s
       if (code < 0 && code != MixedRows::unseen) continue;
       const std::int32_t* const codes = rows.codes + to * rows.n_rows + first;
       if (columns.code_misses[to]) {
-        if (!is_counted) std::fill_n(there.begin(), block.n, 0);
+        if (!is_counted) std::fill_n(present.begin(), block.n, 0);
         is_counted = true;
-        count_codes_if_there(codes, code, block.n, different.data(), there.data());
+        count_codes_if_present(codes, code, block.n, different.data(), present.data());
       } else {
         count_codes(codes, code, block.n, different.data());
         block.shared += weight;
       }
     }
     add_counts(different.data(), weight, block.n, block.sums.data());
-    if (is_counted) add_counts(there.data(), weight, block.n, block.row_weights());
+    if (is_counted) add_counts(present.data(), weight, block.n, block.row_weights());
   }
 }
 
-// Calls use(state, query, first row, block) for all queries and blocks of rows, these in ascending
-// order. start(n) makes the state of n queries, and finish(state, first, last) takes it when these
-// have met all rows.
+// Calls use(state, query, first row, block) for all queries and blocks of rows, blocks in ascending
+// order. start(n) creates the state of a group of n queries, and finish(state, first, last)
+// receives it after the last block.
 template <class Start, class Use, class Finish>
 void for_blocks(const MixedColumns& columns, const MixedRows& queries, const MixedRows& rows,
                 int n_threads, const Start& start, const Use& use, const Finish& finish) {
-  const std::size_t n_groups = (queries.n_rows + n_queries_together - 1) / n_queries_together;
+  const std::size_t n_groups = (queries.n_rows + queries_per_group - 1) / queries_per_group;
   const double nanoseconds = static_cast<double>(queries.n_rows) *
                              static_cast<double>(rows.n_rows) *
                              (1 + 0.2 * static_cast<double>(columns.n_numbers + columns.n_codes));
   parallel_for(n_groups, worthwhile_threads(nanoseconds, n_threads), [&](std::size_t group, int) {
-    const std::size_t from = group * n_queries_together;
-    const std::size_t to = std::min(queries.n_rows, from + n_queries_together);
+    const std::size_t from = group * queries_per_group;
+    const std::size_t to = std::min(queries.n_rows, from + queries_per_group);
     auto state = start(to - from);
     for (std::size_t first = 0; first < rows.n_rows; first += block_length) {
       for (std::size_t query = from; query < to; ++query) {
@@ -217,7 +217,7 @@ void find_nearest_gower(const MixedColumns& columns, const MixedRows& queries,
   for_blocks(
       columns, queries, rows, n_threads, [k](std::size_t n) { return Group(n, Nearest(k)); },
       [](Group& group, std::size_t query, std::size_t first, const Block& block) {
-        block.offer(group[query % n_queries_together], static_cast<std::int64_t>(first));
+        block.offer(group[query % queries_per_group], static_cast<std::int64_t>(first));
       },
       [&](Group& group, std::size_t from, std::size_t to) {
         for (std::size_t query = from; query < to; ++query) {

@@ -1,4 +1,4 @@
-// The k nearest rows found so far, of equal distances those with the smallest numbers.
+// The k nearest rows found so far. The smaller index wins a tie.
 #pragma once
 
 #include <algorithm>
@@ -9,127 +9,127 @@
 
 namespace spinney::distance {
 
-// Numbers of rows in results: what NumPy indexes with.
-using Place = std::int64_t;
+// Row indices in results, of the type that NumPy uses for indexing.
+using RowIndex = std::int64_t;
 
 class Nearest {
  public:
-  explicit Nearest(std::size_t k) : k_(k), distances_(k), places_(k) {}
+  explicit Nearest(std::size_t k) : k_(k), distances_(k), indices_(k) {}
 
   void clear() { size_ = 0; }
   std::size_t size() const { return size_; }
   bool is_full() const { return size_ == k_; }
 
-  // What a distance must not exceed to have a chance.
+  // The largest distance that may still enter: the k-th smallest, or infinity.
   double worst() const {
     return size_ < k_ ? std::numeric_limits<double>::infinity() : distances_[last()];
   }
-  // Of the row that is worst; only smaller numbers beat it at the same distance.
-  Place worst_place() const {
-    return size_ < k_ ? std::numeric_limits<Place>::max() : places_[last()];
+  // The index of the worst row; at the same distance, only a smaller index replaces it.
+  RowIndex worst_index() const {
+    return size_ < k_ ? std::numeric_limits<RowIndex>::max() : indices_[last()];
   }
 
-  void add(double distance, Place place) {
+  void add(double distance, RowIndex index) {
     if (size_ == k_) {
-      if (!precedes(distance, place, distances_[last()], places_[last()])) return;
+      if (!precedes(distance, index, distances_[last()], indices_[last()])) return;
     }
     if (k_ <= few) {
-      insert(distance, place);
+      insert(distance, index);
     } else {
-      push(distance, place);
+      push(distance, index);
     }
   }
 
-  // Puts all in order.
+  // Sorts by distance, then by index.
   void sort() {
-    if (k_ <= few) return;  // they are
+    if (k_ <= few) return;  // already sorted
     std::vector<std::size_t> order(size_);
     for (std::size_t i = 0; i < size_; ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return precedes(distances_[a], places_[a], distances_[b], places_[b]);
+      return precedes(distances_[a], indices_[a], distances_[b], indices_[b]);
     });
     std::vector<double> distances(size_);
-    std::vector<Place> places(size_);
+    std::vector<RowIndex> indices(size_);
     for (std::size_t i = 0; i < size_; ++i) {
       distances[i] = distances_[order[i]];
-      places[i] = places_[order[i]];
+      indices[i] = indices_[order[i]];
     }
     std::copy(distances.begin(), distances.end(), distances_.begin());
-    std::copy(places.begin(), places.end(), places_.begin());
+    std::copy(indices.begin(), indices.end(), indices_.begin());
   }
 
-  // distances[i] is that of row first + i; those that are no number come last.
-  void add_block(const double* distances, std::size_t n, Place first);
+  // Adds rows first, first + 1, …; distances[i] is that of row first + i. NaN counts as infinity.
+  void add_block(const double* distances, std::size_t n, RowIndex first);
 
-  // Writes what was kept, nearest first, and starts anew.
-  void drain(double* distances, Place* places) {
+  // Writes the rows, nearest first, and clears the list.
+  void drain(double* distances, RowIndex* indices) {
     sort();
     std::copy_n(distances_.begin(), size_, distances);
-    std::copy_n(places_.begin(), size_, places);
+    std::copy_n(indices_.begin(), size_, indices);
     clear();
   }
 
   const double* distances() const { return distances_.data(); }
-  const Place* places() const { return places_.data(); }
+  const RowIndex* indices() const { return indices_.data(); }
 
  private:
-  static constexpr std::size_t few = 32;  // up to here a sorted list is faster than a heap
+  static constexpr std::size_t few = 32;  // a sorted list is faster than a heap up to this size
 
-  static bool precedes(double a, Place place_a, double b, Place place_b) {
-    return a < b || (a == b && place_a < place_b);
+  static bool precedes(double a, RowIndex index_a, double b, RowIndex index_b) {
+    return a < b || (a == b && index_a < index_b);
   }
-  // The place of the worst: the end of the list, or the top of the heap.
+  // The position of the worst row: the end of the list, or the top of the heap.
   std::size_t last() const { return k_ <= few ? k_ - 1 : 0; }
 
-  void insert(double distance, Place place) {
+  void insert(double distance, RowIndex index) {
     std::size_t at = size_ < k_ ? size_++ : k_ - 1;
-    while (at > 0 && precedes(distance, place, distances_[at - 1], places_[at - 1])) {
+    while (at > 0 && precedes(distance, index, distances_[at - 1], indices_[at - 1])) {
       distances_[at] = distances_[at - 1];
-      places_[at] = places_[at - 1];
+      indices_[at] = indices_[at - 1];
       --at;
     }
     distances_[at] = distance;
-    places_[at] = place;
+    indices_[at] = index;
   }
 
-  void push(double distance, Place place) {
+  void push(double distance, RowIndex index) {
     if (size_ < k_) {
       std::size_t at = size_++;
       while (at > 0) {
         const std::size_t parent = (at - 1) / 2;
-        if (!precedes(distances_[parent], places_[parent], distance, place)) break;
+        if (!precedes(distances_[parent], indices_[parent], distance, index)) break;
         distances_[at] = distances_[parent];
-        places_[at] = places_[parent];
+        indices_[at] = indices_[parent];
         at = parent;
       }
       distances_[at] = distance;
-      places_[at] = place;
+      indices_[at] = index;
       return;
     }
     std::size_t at = 0;
     while (true) {
       std::size_t child = 2 * at + 1;
       if (child >= size_) break;
-      if (child + 1 < size_ &&
-          precedes(distances_[child], places_[child], distances_[child + 1], places_[child + 1])) {
+      if (child + 1 < size_ && precedes(distances_[child], indices_[child], distances_[child + 1],
+                                        indices_[child + 1])) {
         ++child;
       }
-      if (!precedes(distance, place, distances_[child], places_[child])) break;
+      if (!precedes(distance, index, distances_[child], indices_[child])) break;
       distances_[at] = distances_[child];
-      places_[at] = places_[child];
+      indices_[at] = indices_[child];
       at = child;
     }
     distances_[at] = distance;
-    places_[at] = place;
+    indices_[at] = index;
   }
 
   std::size_t k_;
   std::size_t size_ = 0;
   std::vector<double> distances_;
-  std::vector<Place> places_;
+  std::vector<RowIndex> indices_;
 };
 
-// The first place from `i` on where a value is below the bound, or n.
+// The first position at or after `i` whose value is below the bound, or n.
 std::size_t find_below(const double* values, std::size_t i, std::size_t n, double bound);
 
 // The k nearest columns of each row of a matrix of distances, as n_rows × k arrays.

@@ -1,5 +1,5 @@
-// Distances between two vectors, only as far as "which is the smaller?" needs them: no root is
-// taken. Sums run in eight lanes whatever the instruction set, so that all give the same bits.
+// Comparisons of distances between vectors. They need no root. Sums run in eight lanes for every
+// instruction set, so that all give the same bits.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace spinney::distance {
 
-// Eight coordinates as one value; the compiler makes of it what the instruction set has.
+// Eight coordinates; the compiler splits them into the vectors of the instruction set.
 using Coordinates = double __attribute__((vector_size(64)));
 using CoordinateBits = std::int64_t __attribute__((vector_size(64)));
 constexpr std::size_t n_coordinates = 8;
@@ -28,7 +28,7 @@ SPINNEY_INLINE Coordinates load(const double* from, std::size_t n) {
 }
 
 // Calls body(x, a, b) with eight coordinates of each vector at a time. The last eight may overlap
-// the ones before, which are zero then; zero adds nothing, to no metric.
+// the eight before; coordinates that were already passed are then zero, which no metric counts.
 template <class Body>
 SPINNEY_INLINE void for_coordinates(const double* x, const double* a, const double* b,
                                     std::size_t n, const Body& body) {
@@ -49,7 +49,7 @@ SPINNEY_INLINE void for_coordinates(const double* x, const double* a, const doub
   body(masked(x + begin), masked(a + begin), masked(b + begin));
 }
 
-// Halves are joined until one is left.
+// Joins eight lanes in a fixed order.
 template <class Join>
 SPINNEY_INLINE double join_coordinates(const Coordinates& values, const Join& join) {
   const double a = join(join(values[0], values[4]), join(values[2], values[6]));
@@ -67,7 +67,7 @@ SPINNEY_INLINE Coordinates magnitude(Coordinates values) {
                                        std::numeric_limits<std::int64_t>::max());
 }
 
-// A metric says how large a difference is, and how two sizes are joined.
+// A metric has the size of a difference of coordinates and the rule that joins two sizes.
 struct Euclidean {
   template <class Real>
   static SPINNEY_INLINE Real size(Real difference) {
@@ -77,8 +77,8 @@ struct Euclidean {
   static SPINNEY_INLINE Real join(Real a, Real b) {
     return a + b;
   }
-  // Where both sums are below this, squares may have lost what parts them.
-  static constexpr double faint = 1e-280;
+  // Squares may underflow if both sums are below this bound.
+  static constexpr double underflow_bound = 1e-280;
 };
 
 struct Manhattan {
@@ -90,7 +90,7 @@ struct Manhattan {
   static SPINNEY_INLINE Real join(Real a, Real b) {
     return a + b;
   }
-  static constexpr double faint = 0;
+  static constexpr double underflow_bound = 0;
 };
 
 struct Chebyshev {
@@ -102,11 +102,11 @@ struct Chebyshev {
   static SPINNEY_INLINE Real join(Real a, Real b) {
     return a < b ? b : a;
   }
-  static constexpr double faint = 0;
+  static constexpr double underflow_bound = 0;
 };
 
-// The comparison again, where sums are too large or too small for a double. Powers of two change no
-// digit: `before` shrinks what is huge, `after` enlarges differences that are tiny.
+// The comparison for sums that overflow or underflow. `before` scales the coordinates and `after`
+// scales their differences. Both are powers of two, so scaling is exact.
 template <class Metric>
 bool is_closer_scaled(const double* x, const double* a, const double* b, std::size_t n,
                       double before, double after) {
@@ -129,19 +129,19 @@ SPINNEY_INLINE bool is_closer(const double* x, const double* a, const double* b,
                         to_b = Metric::join(to_b, Metric::size(of_x - of_b));
                       });
   const auto join = [](double s, double t) { return Metric::join(s, t); };
-  const double far_a = join_coordinates(to_a, join), far_b = join_coordinates(to_b, join);
+  const double distance_a = join_coordinates(to_a, join), distance_b = join_coordinates(to_b, join);
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (far_a == infinity && far_b == infinity) [[unlikely]] {
+  if (distance_a == infinity && distance_b == infinity) [[unlikely]] {
     return is_closer_scaled<Metric>(x, a, b, n, 0x1p-600, 1);
   }
-  if (far_a < Metric::faint && far_b < Metric::faint) [[unlikely]] {
+  if (distance_a < Metric::underflow_bound && distance_b < Metric::underflow_bound) [[unlikely]] {
     return is_closer_scaled<Metric>(x, a, b, n, 1, 0x1p+800);
   }
-  return far_a < far_b;
+  return distance_a < distance_b;
 }
 
-// Whether the angle between x and a is the smaller one; all vectors have length one, or are zero
-// and then at right angles to everything.
+// Whether the angle between x and a is smaller than the angle between x and b. All vectors must
+// have length one or zero. A zero vector is orthogonal to every vector.
 SPINNEY_INLINE bool is_closer_in_angle(const double* x, const double* a, const double* b,
                                        std::size_t n) {
   Coordinates with_a = {}, with_b = {};

@@ -16,7 +16,7 @@ using common::worthwhile_threads;
 
 namespace {
 
-// Distances are rounded, and so the triangle inequality holds up to this share of them.
+// Distances are rounded, so the triangle inequality holds up to this relative error.
 constexpr double slack = 1e-9;
 
 template <class Metric>
@@ -37,22 +37,24 @@ double haversine(const double* a, const double* b) {
   return 2 * std::asin(std::min(root, 1.0));
 }
 
-struct Answers {
-  double both = 0;    // columns where both say yes
-  double differ = 0;  // … where one does
+struct BooleanCounts {
+  double both = 0;    // features that are true in both rows
+  double differ = 0;  // features that are true in one row only
 };
 
-Answers count_answers(const double* a, const double* b, std::size_t d) {
-  Answers answers;
+BooleanCounts count_true(const double* a, const double* b, std::size_t d) {
+  BooleanCounts counts;
   for (std::size_t j = 0; j < d; ++j) {
-    answers.both += a[j] != 0 && b[j] != 0 ? 1 : 0;
-    answers.differ += (a[j] != 0) != (b[j] != 0) ? 1 : 0;
+    counts.both += a[j] != 0 && b[j] != 0 ? 1 : 0;
+    counts.differ += (a[j] != 0) != (b[j] != 0) ? 1 : 0;
   }
-  return answers;
+  return counts;
 }
 
-// Rows without a difference have no distance, even where there is nothing to divide by.
-double share(double part, double whole) { return part == 0 ? 0 : part / whole; }
+// 0 / 0 is 0: the distance of equal rows is zero even if no feature is true.
+double divide_or_zero(double numerator, double denominator) {
+  return numerator == 0 ? 0 : numerator / denominator;
+}
 
 }  // namespace
 
@@ -68,22 +70,22 @@ double BallDistance::operator()(const double* a, const double* b, std::size_t d)
     case BallMetric::canberra: {
       double sum = 0;
       for (std::size_t j = 0; j < d; ++j) {
-        const double below = std::abs(a[j]) + std::abs(b[j]);
-        if (below > 0) sum += std::abs(a[j] - b[j]) / below;
+        const double sum_of_sizes = std::abs(a[j]) + std::abs(b[j]);
+        if (sum_of_sizes > 0) sum += std::abs(a[j] - b[j]) / sum_of_sizes;
       }
       return sum;
     }
     case BallMetric::jaccard: {
-      const Answers answers = count_answers(a, b, d);
-      return share(answers.differ, answers.both + answers.differ);
+      const BooleanCounts counts = count_true(a, b, d);
+      return divide_or_zero(counts.differ, counts.both + counts.differ);
     }
     case BallMetric::rogers_tanimoto: {
-      const double differ = count_answers(a, b, d).differ;
-      return share(2 * differ, static_cast<double>(d) + differ);
+      const double differ = count_true(a, b, d).differ;
+      return divide_or_zero(2 * differ, static_cast<double>(d) + differ);
     }
     case BallMetric::sokal_sneath: {
-      const Answers answers = count_answers(a, b, d);
-      return share(2 * answers.differ, answers.both + 2 * answers.differ);
+      const BooleanCounts counts = count_true(a, b, d);
+      return divide_or_zero(2 * counts.differ, counts.both + 2 * counts.differ);
     }
     case BallMetric::custom:
       return custom(a, b);
@@ -107,7 +109,7 @@ void BallTree::build(std::size_t leaf_size) {
   nodes_.resize(1);
   nodes_[0].end = static_cast<Row>(n_);
   std::vector<std::size_t> open{0};
-  std::vector<std::pair<double, Row>> lean;  // towards the first of two far rows
+  std::vector<std::pair<double, Row>> ordered;  // by the difference of distances to two far rows
   while (!open.empty()) {
     const std::size_t at = open.back();
     open.pop_back();
@@ -119,9 +121,9 @@ void BallTree::build(std::size_t leaf_size) {
       Row far = from;
       distance = 0;
       for (Row i = node.begin; i < node.end; ++i) {
-        const double here = measure(points_.data() + std::size_t{from} * d_, rows[i]);
-        if (here > distance) {
-          distance = here;
+        const double candidate = measure(points_.data() + std::size_t{from} * d_, rows[i]);
+        if (candidate > distance) {
+          distance = candidate;
           far = rows[i];
         }
       }
@@ -134,17 +136,17 @@ void BallTree::build(std::size_t leaf_size) {
       nodes_[at] = node;
       continue;
     }
-    double apart = 0;
-    const Row second = farthest_from(first, apart);
-    lean.clear();
+    double diameter = 0;
+    const Row second = farthest_from(first, diameter);
+    ordered.clear();
     for (Row i = node.begin; i < node.end; ++i) {
       const double to_first = measure(points_.data() + std::size_t{first} * d_, rows[i]);
       const double to_second = measure(points_.data() + std::size_t{second} * d_, rows[i]);
-      lean.emplace_back(to_first - to_second, rows[i]);
+      ordered.emplace_back(to_first - to_second, rows[i]);
     }
-    const auto middle = lean.begin() + n / 2;
-    std::nth_element(lean.begin(), middle, lean.end());
-    for (Row i = 0; i < n; ++i) order_[node.begin + i] = lean[i].second;
+    const auto middle = ordered.begin() + n / 2;
+    std::nth_element(ordered.begin(), middle, ordered.end());
+    for (Row i = 0; i < n; ++i) order_[node.begin + i] = ordered[i].second;
     node.child = static_cast<std::uint32_t>(nodes_.size());
     nodes_[at] = node;
     Node left;
@@ -183,12 +185,12 @@ void BallTree::find(const double* query, distance::Nearest& out) const {
       stack.push_back({node.child + (left_first ? 0U : 1U), left_first ? left : right});
       continue;
     }
-    if (node.radius == 0) {  // one point many times, in the order of the numbers
+    if (node.radius == 0) {  // all points are equal; indices ascend
       const double distance = measure(query, order_[node.begin]);
       for (Row i = node.begin; i < node.end; ++i) {
         if (distance > out.worst()) break;
         if (distance == out.worst() &&
-            static_cast<distance::Place>(order_[i]) > out.worst_place()) {
+            static_cast<distance::RowIndex>(order_[i]) > out.worst_index()) {
           break;
         }
         out.add(distance, order_[i]);
@@ -200,20 +202,20 @@ void BallTree::find(const double* query, distance::Nearest& out) const {
 }
 
 void BallTree::query(const double* queries, std::size_t n_queries, std::size_t k, int n_threads,
-                     double* distances, distance::Place* places) const {
-  constexpr std::size_t block = 32;
+                     double* distances, distance::RowIndex* indices) const {
+  constexpr std::size_t block_size = 32;
   const double work = 2000.0 * static_cast<double>(n_queries);
-  parallel_for((n_queries + block - 1) / block,
+  parallel_for((n_queries + block_size - 1) / block_size,
                worthwhile_threads(work, is_parallel() ? n_threads : 1),
-               [&](std::size_t piece, int) {
+               [&](std::size_t block, int) {
                  distance::Nearest found(k);
-                 const std::size_t end = std::min(n_queries, (piece + 1) * block);
-                 for (std::size_t i = piece * block; i < end; ++i) {
+                 const std::size_t end = std::min(n_queries, (block + 1) * block_size);
+                 for (std::size_t i = block * block_size; i < end; ++i) {
                    found.clear();
                    find(queries + i * d_, found);
                    found.sort();
                    std::copy_n(found.distances(), k, distances + i * k);
-                   std::copy_n(found.places(), k, places + i * k);
+                   std::copy_n(found.indices(), k, indices + i * k);
                  }
                });
 }

@@ -1,5 +1,5 @@
-// A ball tree: every node is a row and a radius that reaches all rows of the node. It needs nothing
-// of a distance but that it is a metric.
+// A ball tree. Each node has a central row and a radius that covers all its rows. The tree works
+// with every metric, since it needs only the triangle inequality.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@
 namespace spinney::neighbors {
 
 enum class BallMetric : std::uint8_t {
-  minkowski,  // with p and, maybe, weights of the coordinates
-  haversine,  // of latitude and longitude, in radians
-  hamming,    // share of coordinates that differ
+  minkowski,  // with the power p and optional weights of the features
+  haversine,  // great-circle distance of latitude and longitude in radians
+  hamming,    // fraction of features that differ
   canberra,
-  // Of columns as answers, no for zero: where both say yes (a), where they differ (b).
+  // Distances of Boolean rows, where a value is true if it is not zero. Let a be the number of
+  // features that are true in both rows and b the number that are true in one row only.
   jaccard,          // b / (a + b)
-  rogers_tanimoto,  // 2 b / (columns + b)
+  rogers_tanimoto,  // 2 b / (n_features + b)
   sokal_sneath,     // 2 b / (a + 2 b)
   custom,
 };
@@ -31,7 +32,7 @@ struct BallDistance {
   std::function<double(const double*, const double*)> custom;
 
   double operator()(const double* a, const double* b, std::size_t d) const;
-  // Whether several threads may ask at once.
+  // Whether several threads may compute distances at once.
   bool is_parallel() const { return kind != BallMetric::custom; }
 };
 
@@ -44,20 +45,20 @@ class BallTree {
   std::size_t dimension() const { return d_; }
 
   void query(const double* queries, std::size_t n_queries, std::size_t k, int n_threads,
-             double* distances, distance::Place* places) const;
-  // Rows within a radius of each query, by number or the nearest first.
+             double* distances, distance::RowIndex* indices) const;
+  // The rows within radii[i] of query i, sorted by distance if `sorted`, else by index.
   Found within(const double* queries, std::size_t n_queries, const double* radii, bool sorted,
                int n_threads) const;
-  // Whether several threads may ask at once.
+  // Whether several threads may compute distances at once.
   bool is_parallel() const { return distance_.is_parallel(); }
 
  private:
   struct Node {
-    std::uint32_t child = 0;  // 0: a leaf; the other child follows
+    std::uint32_t child = 0;  // 0 in a leaf; the right child is child + 1
     common::Row begin = 0;
     common::Row end = 0;
-    common::Row centre = 0;    // a row
-    common::Row smallest = 0;  // number among its rows
+    common::Row centre = 0;    // index of the central row
+    common::Row smallest = 0;  // smallest row index
     double radius = 0;
   };
 

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t n_lanes = 16;
 
-// Sets a bit for each of 16 rows that is within the limit.
-SPINNEY_INLINE std::uint32_t near_ones(const float* products, const float* half_norms, float limit,
-                                       float* scores) {
+// Returns a bit for each of 16 rows: whether its score is within the limit.
+SPINNEY_INLINE std::uint32_t find_candidates(const float* products, const float* half_norms,
+                                             float limit, float* scores) {
   for (std::size_t lane = 0; lane < n_lanes; ++lane) {
     scores[lane] = half_norms[lane] - products[lane];
   }
@@ -34,8 +34,8 @@ SPINNEY_INLINE std::uint32_t near_ones(const float* products, const float* half_
   return bits;
 }
 
-// Places of rows within the limit, from `start` on; stops after `room` of them. Returns how far it
-// has come.
+// Collects the rows within the limit, from row `start` on, until `room` is full. Returns the first
+// row that was not processed.
 SPINNEY_KERNEL std::size_t collect(const float* products, const float* half_norms, std::size_t n,
                                    std::size_t start, float limit, std::size_t room,
                                    std::uint32_t* rows, float* scores, std::size_t& n_found) {
@@ -43,7 +43,7 @@ SPINNEY_KERNEL std::size_t collect(const float* products, const float* half_norm
   std::size_t j = start;
   float lane_scores[n_lanes];
   for (; j + n_lanes <= n && n_found + n_lanes <= room; j += n_lanes) {
-    const std::uint32_t bits = near_ones(products + j, half_norms + j, limit, lane_scores);
+    const std::uint32_t bits = find_candidates(products + j, half_norms + j, limit, lane_scores);
     if (bits == 0) continue;
     for (std::size_t lane = 0; lane < n_lanes; ++lane) {
       rows[n_found] = static_cast<std::uint32_t>(j + lane);
@@ -70,14 +70,14 @@ SPINNEY_INLINE double sum_squares(const double* a, const T* b, std::size_t d) {
   std::size_t j = 0;
   for (; j + n_sums <= d; j += n_sums) {
     for (std::size_t s = 0; s < n_sums; ++s) {
-      const double gap = a[j + s] - static_cast<double>(b[j + s]);
-      sums[s] += gap * gap;
+      const double difference = a[j + s] - static_cast<double>(b[j + s]);
+      sums[s] += difference * difference;
     }
   }
   double sum = 0;
   for (; j < d; ++j) {
-    const double gap = a[j] - static_cast<double>(b[j]);
-    sum += gap * gap;
+    const double difference = a[j] - static_cast<double>(b[j]);
+    sum += difference * difference;
   }
   for (const double part : sums) sum += part;
   return sum;
@@ -90,7 +90,7 @@ SPINNEY_KERNEL double squared_distance(const double* a, const float* b, std::siz
   return sum_squares(a, b, d);
 }
 
-// Writes what a row has beyond the centre, and returns half its square.
+// Writes row - centre and returns half its squared length.
 template <class T>
 SPINNEY_INLINE double subtract(const T* from, const double* centre, std::size_t d, float* to) {
   for (std::size_t j = 0; j < d; ++j) {
@@ -113,16 +113,16 @@ SPINNEY_KERNEL double centre_row(const float* from, const double* centre, std::s
 template <class T>
 double centre_rows(const T* points, std::size_t n, std::size_t d, const double* centre,
                    int n_threads, float* centred, float* half_norms) {
-  constexpr std::size_t block = 256;
-  const std::size_t n_blocks = (n + block - 1) / block;
+  constexpr std::size_t block_size = 256;
+  const std::size_t n_blocks = (n + block_size - 1) / block_size;
   std::vector<double> largest(n_blocks);
   const double work = static_cast<double>(n) * static_cast<double>(d);
-  parallel_for(n_blocks, worthwhile_threads(work, n_threads), [&](std::size_t piece, int) {
-    const std::size_t end = std::min(n, (piece + 1) * block);
-    for (std::size_t i = piece * block; i < end; ++i) {
+  parallel_for(n_blocks, worthwhile_threads(work, n_threads), [&](std::size_t block, int) {
+    const std::size_t end = std::min(n, (block + 1) * block_size);
+    for (std::size_t i = block * block_size; i < end; ++i) {
       const double half = centre_row(points + i * d, centre, d, centred + i * d);
       half_norms[i] = static_cast<float>(half);
-      largest[piece] = std::max(largest[piece], half);
+      largest[block] = std::max(largest[block], half);
     }
   });
   return *std::max_element(largest.begin(), largest.end());
@@ -141,22 +141,22 @@ BruteSelection::BruteSelection(std::size_t n_queries, std::size_t k, std::vector
       rows_(n_queries),
       overflowed_(n_queries) {}
 
-void BruteSelection::look(const float* products, const float* half_norms, std::size_t n,
-                          std::size_t first, int n_threads) {
-  constexpr std::size_t block = 16;
+void BruteSelection::add_block(const float* products, const float* half_norms, std::size_t n,
+                               std::size_t first, int n_threads) {
+  constexpr std::size_t block_size = 16;
   const std::size_t n_queries = limit_.size();
   const double work = 0.3 * static_cast<double>(n) * static_cast<double>(n_queries);
-  parallel_for((n_queries + block - 1) / block, worthwhile_threads(work, n_threads),
-               [&](std::size_t piece, int) {
-                 const std::size_t end = std::min(n_queries, (piece + 1) * block);
-                 for (std::size_t i = piece * block; i < end; ++i) {
-                   look_at(i, products + i * n, half_norms, n, first);
+  parallel_for((n_queries + block_size - 1) / block_size, worthwhile_threads(work, n_threads),
+               [&](std::size_t block, int) {
+                 const std::size_t end = std::min(n_queries, (block + 1) * block_size);
+                 for (std::size_t i = block * block_size; i < end; ++i) {
+                   add_block_to(i, products + i * n, half_norms, n, first);
                  }
                });
 }
 
-void BruteSelection::look_at(std::size_t query, const float* products, const float* half_norms,
-                             std::size_t n, std::size_t first) {
+void BruteSelection::add_block_to(std::size_t query, const float* products, const float* half_norms,
+                                  std::size_t n, std::size_t first) {
   if (overflowed_[query] != 0) return;
   std::vector<float>& scores = scores_[query];
   std::vector<std::uint32_t>& rows = rows_[query];
@@ -179,7 +179,7 @@ void BruteSelection::look_at(std::size_t query, const float* products, const flo
   }
 }
 
-// The k-th smallest score, and twice the error beyond it, bound the candidates.
+// Drops rows whose score exceeds the k-th smallest score plus twice the error.
 void BruteSelection::compact(std::size_t query) {
   std::vector<float>& scores = scores_[query];
   std::vector<std::uint32_t>& rows = rows_[query];
@@ -197,7 +197,7 @@ void BruteSelection::compact(std::size_t query) {
   }
   rows.resize(n_kept);
   scores.resize(n_kept);
-  // So many that single precision cannot tell them apart: all rows are to be measured.
+  // Too many candidates for single precision: finish() then measures all rows.
   if (n_kept > 16 * k_ + 4096) {
     overflowed_[query] = 1;
     rows.clear();
@@ -208,13 +208,13 @@ void BruteSelection::compact(std::size_t query) {
 template <class T>
 void BruteSelection::finish(const T* points, std::size_t n_points, std::size_t d,
                             const double* queries, int n_threads, double* distances,
-                            distance::Place* places) {
+                            distance::RowIndex* indices) {
   parallel_for(limit_.size(), n_threads, [&](std::size_t i, int) {
     if (overflowed_[i] == 0) compact(i);
     distance::Nearest found(k_);
     const double* const query = queries + i * d;
     const auto measure = [&](std::size_t row) {
-      found.add(squared_distance(query, points + row * d, d), static_cast<distance::Place>(row));
+      found.add(squared_distance(query, points + row * d, d), static_cast<distance::RowIndex>(row));
     };
     if (overflowed_[i] != 0) {
       for (std::size_t row = 0; row < n_points; ++row) measure(row);
@@ -224,14 +224,14 @@ void BruteSelection::finish(const T* points, std::size_t n_points, std::size_t d
     found.sort();
     for (std::size_t j = 0; j < k_; ++j) {
       distances[i * k_ + j] = std::sqrt(found.distances()[j]);
-      places[i * k_ + j] = found.places()[j];
+      indices[i * k_ + j] = found.indices()[j];
     }
   });
 }
 
 template void BruteSelection::finish(const double*, std::size_t, std::size_t, const double*, int,
-                                     double*, distance::Place*);
+                                     double*, distance::RowIndex*);
 template void BruteSelection::finish(const float*, std::size_t, std::size_t, const double*, int,
-                                     double*, distance::Place*);
+                                     double*, distance::RowIndex*);
 
 }  // namespace spinney::neighbors

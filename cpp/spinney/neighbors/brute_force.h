@@ -1,6 +1,6 @@
-// The nearest rows by looking at all of them. Products of blocks of rows and queries come from
-// BLAS, in single precision; every row that may be among the nearest, given how far such a product
-// may be off, is kept and measured exactly.
+// Brute-force search in Euclidean distance. BLAS computes products of blocks of rows and queries in
+// single precision. Rows that may be among the nearest, given the rounding error of the products,
+// are candidates. Their exact distances decide.
 #pragma once
 
 #include <cstdint>
@@ -10,37 +10,39 @@
 
 namespace spinney::neighbors {
 
-// Rows about a centre, in single precision, and half of their squared lengths. Returns the largest
-// of these, before it was rounded.
+// Subtracts a centre from rows and rounds them to single precision. half_norms[i] is half the
+// squared length of row i. Returns the largest of these before rounding.
 template <class T>
 double centre_rows(const T* points, std::size_t n, std::size_t d, const double* centre,
                    int n_threads, float* centred, float* half_norms);
 
-// Candidates of some queries, while blocks of rows pass by.
+// Collects candidates of a block of queries from block to block of rows.
 class BruteSelection {
  public:
-  // half_norms: half of the squared length of each row. error[i]: what an approximate half of a
-  // squared distance of query i may be off by, at most, up to a part that all rows share.
+  // error[i] bounds the error of approximate scores of query i. A score is half the squared
+  // distance without half the squared length of the query: half_norm - product.
   BruteSelection(std::size_t n_queries, std::size_t k, std::vector<float> error);
 
-  // products[i * n + j] = product of query i and row first + j.
-  void look(const float* products, const float* half_norms, std::size_t n, std::size_t first,
-            int n_threads);
+  // Adds rows first … first + n - 1; products[i * n + j] is the product of query i and row first +
+  // j.
+  void add_block(const float* products, const float* half_norms, std::size_t n, std::size_t first,
+                 int n_threads);
 
-  // Exact distances of candidates (of all rows where they are too many), and the k nearest.
+  // Computes exact distances of the candidates (or of all rows if there are too many candidates)
+  // and the k nearest rows.
   template <class T>
   void finish(const T* points, std::size_t n_points, std::size_t d, const double* queries,
-              int n_threads, double* distances, distance::Place* places);
+              int n_threads, double* distances, distance::RowIndex* indices);
 
  private:
-  void look_at(std::size_t query, const float* products, const float* half_norms, std::size_t n,
-               std::size_t first);
+  void add_block_to(std::size_t query, const float* products, const float* half_norms,
+                    std::size_t n, std::size_t first);
   void compact(std::size_t query);
 
   std::size_t k_;
   std::vector<float> error_;
-  std::vector<float> limit_;                // of each query: beyond it no row is a candidate
-  std::vector<std::vector<float>> scores_;  // approximate, up to a part that all rows share
+  std::vector<float> limit_;                // of each query; candidates have at most this score
+  std::vector<std::vector<float>> scores_;  // of the candidates
   std::vector<std::vector<std::uint32_t>> rows_;
   std::vector<std::uint8_t> overflowed_;
 };

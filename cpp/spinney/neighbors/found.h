@@ -1,4 +1,4 @@
-// Rows within a distance of many queries, one query after the other.
+// Results of radius queries.
 #pragma once
 
 #include <algorithm>
@@ -12,27 +12,29 @@
 
 namespace spinney::neighbors {
 
+// counts[i] rows belong to query i. Their indices and distances follow those of query i - 1.
 struct Found {
-  std::vector<distance::Place> counts;
-  std::vector<distance::Place> places;
+  std::vector<distance::RowIndex> counts;
+  std::vector<distance::RowIndex> indices;
   std::vector<double> distances;
 };
 
-// make_search() gives a thread something that can be called: search(query, rows) adds pairs of
-// distance and row. They are kept by row, or the nearest first.
+// Runs radius queries in parallel. make_search() returns the search object of a thread, and
+// search(i, rows) appends pairs of distance and row for query i. Rows are sorted by distance if
+// `sorted`, else by index.
 template <class MakeSearch>
 Found gather_found(std::size_t n_queries, bool sorted, int n_threads,
                    const MakeSearch& make_search) {
-  constexpr std::size_t block = 64;
-  const std::size_t n_blocks = (n_queries + block - 1) / block;
+  constexpr std::size_t block_size = 64;
+  const std::size_t n_blocks = (n_queries + block_size - 1) / block_size;
   Found out;
   out.counts.resize(n_queries);
-  std::vector<Found> parts(n_blocks);
-  common::parallel_for(n_blocks, n_threads, [&](std::size_t piece, int) {
+  std::vector<Found> found_by_block(n_blocks);
+  common::parallel_for(n_blocks, n_threads, [&](std::size_t block, int) {
     auto search = make_search();
     std::vector<std::pair<double, common::Row>> rows;
-    const std::size_t end = std::min(n_queries, (piece + 1) * block);
-    for (std::size_t i = piece * block; i < end; ++i) {
+    const std::size_t end = std::min(n_queries, (block + 1) * block_size);
+    for (std::size_t i = block * block_size; i < end; ++i) {
       rows.clear();
       search(i, rows);
       if (sorted) {
@@ -41,17 +43,17 @@ Found gather_found(std::size_t n_queries, bool sorted, int n_threads,
         std::sort(rows.begin(), rows.end(),
                   [](const auto& a, const auto& b) { return a.second < b.second; });
       }
-      out.counts[i] = static_cast<distance::Place>(rows.size());
+      out.counts[i] = static_cast<distance::RowIndex>(rows.size());
       for (const auto& [distance, row] : rows) {
-        parts[piece].places.push_back(static_cast<distance::Place>(row));
-        parts[piece].distances.push_back(distance);
+        found_by_block[block].indices.push_back(static_cast<distance::RowIndex>(row));
+        found_by_block[block].distances.push_back(distance);
       }
     }
   });
-  for (Found& part : parts) {
-    out.places.insert(out.places.end(), part.places.begin(), part.places.end());
-    out.distances.insert(out.distances.end(), part.distances.begin(), part.distances.end());
-    part = Found();
+  for (Found& found : found_by_block) {
+    out.indices.insert(out.indices.end(), found.indices.begin(), found.indices.end());
+    out.distances.insert(out.distances.end(), found.distances.begin(), found.distances.end());
+    found = Found();
   }
   return out;
 }

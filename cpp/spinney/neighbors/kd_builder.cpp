@@ -13,8 +13,8 @@ using common::Row;
 
 namespace {
 
-constexpr Row piece_size = 8192;    // points that one thread divides alone
-constexpr Row sampled_from = 4096;  // points of which the median is guessed from a sample
+constexpr Row subtree_size = 8192;  // most points of a subtree that one thread builds
+constexpr Row sampled_from = 4096;  // the median of more points is estimated from a sample
 constexpr std::size_t sample_size = 512;
 
 }  // namespace
@@ -39,14 +39,14 @@ void KdBuilder::build() {
   nodes.resize(1);
   boxes.resize(2 * d_);
   std::vector<Range> level{{0, static_cast<Row>(n_), 0, 0}};
-  std::vector<Piece> pieces;
+  std::vector<Subtree> subtrees;
   std::vector<Scratch> scratches(static_cast<std::size_t>(n_threads_));
-  // Large ranges level by level, threads side by side; what is small enough becomes a piece.
+  // Large ranges are split level by level, in parallel. Small ranges become subtrees.
   while (!level.empty()) {
     std::vector<Range> large;
     for (const Range& range : level) {
-      if (range.end - range.begin <= piece_size) {
-        pieces.push_back({range, {}, {}, {}});
+      if (range.end - range.begin <= subtree_size) {
+        subtrees.push_back({range, {}, {}, {}});
       } else {
         large.push_back(range);
       }
@@ -54,16 +54,15 @@ void KdBuilder::build() {
     std::vector<Row> middles(large.size());
     std::vector<std::vector<double>> measured(large.size(), std::vector<double>(2 * d_));
     parallel_for(large.size(), n_threads_, [&](std::size_t i, int thread) {
-      measure(large[i], measured[i].data());
+      find_box(large[i], measured[i].data());
       if (is_leaf(large[i], measured[i].data())) return;
-      middles[i] =
-          divide(large[i], measured[i].data(), scratches[static_cast<std::size_t>(thread)]);
+      middles[i] = split(large[i], measured[i].data(), scratches[static_cast<std::size_t>(thread)]);
     });
     level.clear();
     for (std::size_t i = 0; i < large.size(); ++i) {
       const Range& range = large[i];
-      if (middles[i] == 0) {  // one point many times
-        pieces.push_back({range, {}, {}, {}});
+      if (middles[i] == 0) {  // all points are equal
+        subtrees.push_back({range, {}, {}, {}});
         continue;
       }
       const std::size_t child = nodes.size();
@@ -76,15 +75,15 @@ void KdBuilder::build() {
       level.push_back({middles[i], range.end, 1 - range.buffer, child + 1});
     }
   }
-  std::sort(pieces.begin(), pieces.end(),
-            [](const Piece& a, const Piece& b) { return a.range.begin < b.range.begin; });
-  parallel_for(pieces.size(), n_threads_, [&](std::size_t i, int thread) {
-    finish(pieces[i], scratches[static_cast<std::size_t>(thread)]);
+  std::sort(subtrees.begin(), subtrees.end(),
+            [](const Subtree& a, const Subtree& b) { return a.range.begin < b.range.begin; });
+  parallel_for(subtrees.size(), n_threads_, [&](std::size_t i, int thread) {
+    finish(subtrees[i], scratches[static_cast<std::size_t>(thread)]);
   });
-  assemble(pieces);
+  assemble(subtrees);
 }
 
-void KdBuilder::measure(const Range& range, double* box) {
+void KdBuilder::find_box(const Range& range, double* box) {
   const double* at = points(range.buffer) + std::size_t{range.begin} * d_;
   double* const low = box;
   double* const high = box + d_;
@@ -102,10 +101,10 @@ bool KdBuilder::is_leaf(const Range& range, const double* box) const {
   return range.end - range.begin <= leaf_size_ || std::equal(box, box + d_, box + d_);
 }
 
-Row KdBuilder::divide(const Range& range, const double* box, Scratch& scratch) {
+Row KdBuilder::split(const Range& range, const double* box, Scratch& scratch) {
   std::size_t widest = 0;
   for (std::size_t j = 1; j < d_; ++j) {
-    // Halves, so that no width is infinite.
+    // Halves, so that no width overflows.
     if (box[d_ + j] / 2 - box[j] / 2 > box[d_ + widest] / 2 - box[widest] / 2) widest = j;
   }
   const Row n = range.end - range.begin;
@@ -113,13 +112,13 @@ Row KdBuilder::divide(const Range& range, const double* box, Scratch& scratch) {
   std::vector<double>& keys = scratch.keys;
   keys.resize(std::max<std::size_t>(keys.size(), n));
   for (Row i = 0; i < n; ++i) keys[i] = from[i * d_ + widest];
-  // The cut: left is what is smaller. Near the median is near enough where points are many.
+  // Points below the threshold go left. For many points, the median of a sample is sufficient.
   std::vector<double>& sample = scratch.sample;
   if (n > sampled_from) {
     sample.resize(sample_size);
     const Row step = n / static_cast<Row>(sample_size);
     for (std::size_t i = 0; i < sample_size; ++i) {
-      // Anywhere within each step, so that regular data do not fool it.
+      // A varying position within each step, so that periodic data give no biased sample.
       sample[i] = keys[i * step + (i * 2654435761U) % step];
     }
   } else {
@@ -127,15 +126,15 @@ Row KdBuilder::divide(const Range& range, const double* box, Scratch& scratch) {
   }
   const auto middle = sample.begin() + static_cast<std::ptrdiff_t>(sample.size() / 2);
   std::nth_element(sample.begin(), middle, sample.end());
-  double cut = *middle;
-  if (cut == box[widest]) {  // nothing is smaller: left is what equals it, up to the next value
-    cut = box[d_ + widest];
+  double threshold = *middle;
+  if (threshold == box[widest]) {  // no value is smaller: points with this value go left
+    threshold = box[d_ + widest];
     for (Row i = 0; i < n; ++i) {
-      if (keys[i] > box[widest] && keys[i] < cut) cut = keys[i];
+      if (keys[i] > box[widest] && keys[i] < threshold) threshold = keys[i];
     }
   }
   Row n_left = 0;
-  for (Row i = 0; i < n; ++i) n_left += keys[i] < cut ? 1 : 0;
+  for (Row i = 0; i < n; ++i) n_left += keys[i] < threshold ? 1 : 0;
   const int other = 1 - range.buffer;
   double* const to = points(other) + std::size_t{range.begin} * d_;
   const Row* const from_rows = rows(range.buffer) + range.begin;
@@ -143,17 +142,17 @@ Row KdBuilder::divide(const Range& range, const double* box, Scratch& scratch) {
   Row left = 0;
   Row right = n_left;
   for (Row i = 0; i < n; ++i) {
-    const bool is_left = keys[i] < cut;
-    const Row place = is_left ? left : right;
+    const bool is_left = keys[i] < threshold;
+    const Row to_index = is_left ? left : right;
     left += is_left ? 1 : 0;
     right += is_left ? 0 : 1;
-    for (std::size_t j = 0; j < d_; ++j) to[place * d_ + j] = from[i * d_ + j];
-    to_rows[place] = from_rows[i];
+    for (std::size_t j = 0; j < d_; ++j) to[to_index * d_ + j] = from[i * d_ + j];
+    to_rows[to_index] = from_rows[i];
   }
   return range.begin + n_left;
 }
 
-void KdBuilder::describe(const Range& range, KdTree::Node& node) {
+void KdBuilder::fill_node(const Range& range, KdTree::Node& node) {
   node.n_points = range.end - range.begin;
   node.first = range.begin;
   const Row* const own = rows(range.buffer);
@@ -161,7 +160,7 @@ void KdBuilder::describe(const Range& range, KdTree::Node& node) {
   for (Row i = range.begin; i < range.end; ++i) node.smallest = std::min(node.smallest, own[i]);
 }
 
-// Coordinate by coordinate, padded to full vectors with points that are infinitely far.
+// Column-major, padded to full vectors with points at infinity.
 void KdBuilder::add_leaf(const Range& range, const double* box, KdTree::Node& node,
                          std::vector<double>& coordinates) {
   node.begin = coordinates.size();
@@ -180,65 +179,65 @@ void KdBuilder::add_leaf(const Range& range, const double* box, KdTree::Node& no
   }
 }
 
-void KdBuilder::finish(Piece& piece, Scratch& scratch) {
-  piece.nodes.resize(1);
-  piece.boxes.resize(2 * d_);
-  std::vector<Range> stack{piece.range};
+void KdBuilder::finish(Subtree& subtree, Scratch& scratch) {
+  subtree.nodes.resize(1);
+  subtree.boxes.resize(2 * d_);
+  std::vector<Range> stack{subtree.range};
   stack[0].node = 0;
   std::vector<double> box(2 * d_);
   while (!stack.empty()) {
     const Range range = stack.back();
     stack.pop_back();
-    measure(range, box.data());
+    find_box(range, box.data());
     std::copy(box.begin(), box.end(),
-              piece.boxes.begin() + static_cast<std::ptrdiff_t>(2 * d_ * range.node));
-    describe(range, piece.nodes[range.node]);
+              subtree.boxes.begin() + static_cast<std::ptrdiff_t>(2 * d_ * range.node));
+    fill_node(range, subtree.nodes[range.node]);
     if (is_leaf(range, box.data())) {
-      add_leaf(range, box.data(), piece.nodes[range.node], piece.coordinates);
+      add_leaf(range, box.data(), subtree.nodes[range.node], subtree.coordinates);
       continue;
     }
-    const Row middle = divide(range, box.data(), scratch);
-    const std::size_t child = piece.nodes.size();
-    piece.nodes[range.node].child = static_cast<std::uint32_t>(child);
-    piece.nodes.resize(child + 2);
-    piece.boxes.resize(2 * d_ * (child + 2));
+    const Row middle = split(range, box.data(), scratch);
+    const std::size_t child = subtree.nodes.size();
+    subtree.nodes[range.node].child = static_cast<std::uint32_t>(child);
+    subtree.nodes.resize(child + 2);
+    subtree.boxes.resize(2 * d_ * (child + 2));
     stack.push_back({middle, range.end, 1 - range.buffer, child + 1});
     stack.push_back({range.begin, middle, 1 - range.buffer, child});
   }
 }
 
-void KdBuilder::assemble(std::vector<Piece>& pieces) {
-  std::vector<std::size_t> first_node(pieces.size());
-  std::vector<std::size_t> first_coordinate(pieces.size());
+void KdBuilder::assemble(std::vector<Subtree>& subtrees) {
+  std::vector<std::size_t> first_node(subtrees.size());
+  std::vector<std::size_t> first_coordinate(subtrees.size());
   std::size_t n_nodes = tree_.nodes_.size();
   std::size_t n_coordinates = 0;
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    first_node[i] = n_nodes - 1;  // its first node has a place above
+  for (std::size_t i = 0; i < subtrees.size(); ++i) {
+    first_node[i] = n_nodes - 1;  // the root of the subtree is already in the tree
     first_coordinate[i] = n_coordinates;
-    n_nodes += pieces[i].nodes.size() - 1;
-    n_coordinates += pieces[i].coordinates.size();
+    n_nodes += subtrees[i].nodes.size() - 1;
+    n_coordinates += subtrees[i].coordinates.size();
   }
   const std::size_t n_top = tree_.nodes_.size();
   tree_.nodes_.resize(n_nodes);
   tree_.boxes_.resize(2 * d_ * n_nodes);
   tree_.coordinates_.resize(n_coordinates);
-  parallel_for(pieces.size(), n_threads_, [&](std::size_t i, int) {
-    Piece& piece = pieces[i];
-    for (std::size_t k = 0; k < piece.nodes.size(); ++k) {
-      KdTree::Node node = piece.nodes[k];
+  parallel_for(subtrees.size(), n_threads_, [&](std::size_t i, int) {
+    Subtree& subtree = subtrees[i];
+    for (std::size_t k = 0; k < subtree.nodes.size(); ++k) {
+      KdTree::Node node = subtree.nodes[k];
       if (node.child != 0) node.child += static_cast<std::uint32_t>(first_node[i]);
       node.begin += first_coordinate[i];
-      const std::size_t at = k == 0 ? piece.range.node : first_node[i] + k;
+      const std::size_t at = k == 0 ? subtree.range.node : first_node[i] + k;
       tree_.nodes_[at] = node;
-      std::copy_n(piece.boxes.begin() + static_cast<std::ptrdiff_t>(2 * d_ * k), 2 * d_,
+      std::copy_n(subtree.boxes.begin() + static_cast<std::ptrdiff_t>(2 * d_ * k), 2 * d_,
                   tree_.boxes_.begin() + static_cast<std::ptrdiff_t>(2 * d_ * at));
     }
-    std::copy(piece.coordinates.begin(), piece.coordinates.end(),
+    std::copy(subtree.coordinates.begin(), subtree.coordinates.end(),
               tree_.coordinates_.data() + first_coordinate[i]);
-    piece = Piece();
+    subtree = Subtree();
   });
   tree_.order_ = std::move(first_rows_);
-  // What lies above the pieces, from the bottom: children come after their parents.
+  // The nodes above the subtrees, in reverse order: children follow their parents.
   for (std::size_t i = n_top; i-- > 0;) {
     KdTree::Node& node = tree_.nodes_[i];
     if (node.n_points != 0) continue;

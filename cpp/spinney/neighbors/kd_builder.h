@@ -1,5 +1,4 @@
-// Puts the points of a k-d tree in order. Works on pieces that threads take in any order; what
-// comes out depends on the points alone.
+// Builds a k-d tree. Threads build subtrees in any order; the tree depends on the points alone.
 #pragma once
 
 #include "spinney/neighbors/kd_tree.h"
@@ -12,17 +11,17 @@ class KdBuilder {
   void build();
 
  private:
-  // A range of points that is still to be divided, in one of the two buffers.
+  // A range of points that is not split yet, in one of the two buffers.
   struct Range {
     common::Row begin;
     common::Row end;
     int buffer;
     std::size_t node;
   };
-  // Nodes of a piece that one thread divides to the end.
-  struct Piece {
+  // A subtree that one thread builds.
+  struct Subtree {
     Range range;
-    std::vector<KdTree::Node> nodes;  // the first one is the piece's own
+    std::vector<KdTree::Node> nodes;  // the first one is the root of the subtree
     std::vector<double> boxes;
     std::vector<double> coordinates;
   };
@@ -34,15 +33,16 @@ class KdBuilder {
   double* points(int buffer) { return buffer == 0 ? first_.data() : second_.data(); }
   common::Row* rows(int buffer) { return buffer == 0 ? first_rows_.data() : second_rows_.data(); }
 
-  void measure(const Range& range, double* box);
-  // Divides a range along the widest side of its box, into the other buffer; returns the middle.
-  common::Row divide(const Range& range, const double* box, Scratch& scratch);
-  void describe(const Range& range, KdTree::Node& node);
+  void find_box(const Range& range, double* box);
+  // Splits a range along the widest side of its box, into the other buffer. Returns the first
+  // position of the right child.
+  common::Row split(const Range& range, const double* box, Scratch& scratch);
+  void fill_node(const Range& range, KdTree::Node& node);
   bool is_leaf(const Range& range, const double* box) const;
   void add_leaf(const Range& range, const double* box, KdTree::Node& node,
                 std::vector<double>& coordinates);
-  void finish(Piece& piece, Scratch& scratch);
-  void assemble(std::vector<Piece>& pieces);
+  void finish(Subtree& subtree, Scratch& scratch);
+  void assemble(std::vector<Subtree>& subtrees);
 
   KdTree& tree_;
   std::size_t n_;

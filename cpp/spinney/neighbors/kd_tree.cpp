@@ -17,8 +17,8 @@ using common::worthwhile_threads;
 
 namespace {
 
-// out[i] = the parts of the distances from a query to the points of a leaf; returns how many do not
-// exceed a limit. One function for each metric, since those are what the loader picks versions of.
+// out[i] = the distance (without root) from a query to point i of a leaf. Returns the number of
+// points within the limit.
 template <class Metric>
 SPINNEY_INLINE std::size_t measure_leaf(const Metric& metric, const double* query, std::size_t d,
                                         const double* leaf, std::size_t width, double limit,
@@ -27,28 +27,28 @@ SPINNEY_INLINE std::size_t measure_leaf(const Metric& metric, const double* quer
   for (std::size_t start = 0; start < width; start += kd_lanes) {
     double sums[kd_lanes] = {};
     for (std::size_t j = 0; j < d; ++j) {
-      const double here = query[j];
-      const double* const of_points = leaf + j * width + start;
+      const double coordinate = query[j];
+      const double* const values = leaf + j * width + start;
       for (std::size_t lane = 0; lane < kd_lanes; ++lane) {
-        sums[lane] = metric.join(sums[lane], metric.part(here - of_points[lane]));
+        sums[lane] = metric.join(sums[lane], metric.part(coordinate - values[lane]));
       }
     }
-    std::int64_t n_here = 0;
+    std::int64_t n_within = 0;
     for (std::size_t lane = 0; lane < kd_lanes; ++lane) {
       out[start + lane] = sums[lane];
-      n_here += sums[lane] <= limit ? 1 : 0;
+      n_within += sums[lane] <= limit ? 1 : 0;
     }
-    n += static_cast<std::size_t>(n_here);
+    n += static_cast<std::size_t>(n_within);
   }
   return n;
 }
 
-SPINNEY_KERNEL std::size_t measure_plane(const double* query, const double* leaf, std::size_t width,
-                                         double limit, double* out) {
+SPINNEY_KERNEL std::size_t measure_euclidean_2d(const double* query, const double* leaf,
+                                                std::size_t width, double limit, double* out) {
   return measure_leaf(Euclidean{}, query, 2, leaf, width, limit, out);
 }
-SPINNEY_KERNEL std::size_t measure_space(const double* query, const double* leaf, std::size_t width,
-                                         double limit, double* out) {
+SPINNEY_KERNEL std::size_t measure_euclidean_3d(const double* query, const double* leaf,
+                                                std::size_t width, double limit, double* out) {
   return measure_leaf(Euclidean{}, query, 3, leaf, width, limit, out);
 }
 SPINNEY_KERNEL std::size_t measure_euclidean(const double* query, std::size_t d, const double* leaf,
@@ -66,8 +66,8 @@ SPINNEY_KERNEL std::size_t measure_chebyshev(const double* query, std::size_t d,
 
 std::size_t measure(const Euclidean&, const double* query, std::size_t d, const double* leaf,
                     std::size_t width, double limit, double* out) {
-  if (d == 3) return measure_space(query, leaf, width, limit, out);
-  if (d == 2) return measure_plane(query, leaf, width, limit, out);
+  if (d == 3) return measure_euclidean_3d(query, leaf, width, limit, out);
+  if (d == 2) return measure_euclidean_2d(query, leaf, width, limit, out);
   return measure_euclidean(query, d, leaf, width, limit, out);
 }
 std::size_t measure(const Manhattan&, const double* query, std::size_t d, const double* leaf,
@@ -83,26 +83,25 @@ std::size_t measure(const Minkowski& metric, const double* query, std::size_t d,
   return measure_leaf(metric, query, d, leaf, width, limit, out);
 }
 
-// The part of the distance to the nearest point of a box. Sums run over the coordinates in their
-// order, as those of points do: since rounding is monotone, no point of the box is nearer, to the
-// bit.
+// The distance (without root) to the nearest point of a box. The sum has the same order as that of
+// a point. Rounding is monotone, so no point of the box has a smaller computed distance.
 template <class Metric>
-SPINNEY_INLINE double gap_to_box(const Metric& metric, const double* query, const double* box,
-                                 std::size_t d) {
+SPINNEY_INLINE double distance_to_box(const Metric& metric, const double* query, const double* box,
+                                      std::size_t d) {
   double sum = 0;
   for (std::size_t j = 0; j < d; ++j) {
     const double below = box[j] - query[j];
     const double above = query[j] - box[d + j];
-    const double gap = below > above ? below : above;
-    sum = metric.join(sum, metric.part(gap > 0 ? gap : 0.0));
+    const double difference = below > above ? below : above;
+    sum = metric.join(sum, metric.part(difference > 0 ? difference : 0.0));
   }
   return sum;
 }
 
-// The same in vectors, for two boxes that follow each other. Sums run in another order, and are
-// made a little smaller for it.
-SPINNEY_KERNEL void gaps_to_boxes(const double* query, const double* boxes, std::size_t d,
-                                  double* out) {
+// The same for two consecutive boxes, with SIMD. The sums have another order, so a factor below one
+// compensates for rounding.
+SPINNEY_KERNEL void distances_to_boxes(const double* query, const double* boxes, std::size_t d,
+                                       double* out) {
   for (int side = 0; side < 2; ++side) {
     const double* const low = boxes + static_cast<std::size_t>(side) * 2 * d;
     const double* const high = low + d;
@@ -112,8 +111,8 @@ SPINNEY_KERNEL void gaps_to_boxes(const double* query, const double* boxes, std:
       for (std::size_t lane = 0; lane < kd_lanes; ++lane) {
         const double below = low[j + lane] - query[j + lane];
         const double above = query[j + lane] - high[j + lane];
-        const double gap = below > above ? below : above;
-        const double positive = gap > 0 ? gap : 0.0;
+        const double difference = below > above ? below : above;
+        const double positive = difference > 0 ? difference : 0.0;
         sums[lane] += positive * positive;
       }
     }
@@ -121,8 +120,8 @@ SPINNEY_KERNEL void gaps_to_boxes(const double* query, const double* boxes, std:
     for (; j < d; ++j) {
       const double below = low[j] - query[j];
       const double above = query[j] - high[j];
-      const double gap = below > above ? below : above;
-      const double positive = gap > 0 ? gap : 0.0;
+      const double difference = below > above ? below : above;
+      const double positive = difference > 0 ? difference : 0.0;
       sum += positive * positive;
     }
     for (const double part : sums) sum += part;
@@ -131,47 +130,47 @@ SPINNEY_KERNEL void gaps_to_boxes(const double* query, const double* boxes, std:
 }
 
 template <class Metric>
-void gaps_to_children(const Metric& metric, const double* query, const double* boxes, std::size_t d,
-                      double* out) {
-  out[0] = gap_to_box(metric, query, boxes, d);
-  out[1] = gap_to_box(metric, query, boxes + 2 * d, d);
+void distances_to_children(const Metric& metric, const double* query, const double* boxes,
+                           std::size_t d, double* out) {
+  out[0] = distance_to_box(metric, query, boxes, d);
+  out[1] = distance_to_box(metric, query, boxes + 2 * d, d);
 }
 template <>
-void gaps_to_children(const Euclidean& metric, const double* query, const double* boxes,
-                      std::size_t d, double* out) {
-  // Unrolled for the dimensions that matter most.
+void distances_to_children(const Euclidean& metric, const double* query, const double* boxes,
+                           std::size_t d, double* out) {
+  // Unrolled for two and three features.
   if (d == 3) {
-    out[0] = gap_to_box(metric, query, boxes, 3);
-    out[1] = gap_to_box(metric, query, boxes + 6, 3);
+    out[0] = distance_to_box(metric, query, boxes, 3);
+    out[1] = distance_to_box(metric, query, boxes + 6, 3);
   } else if (d == 2) {
-    out[0] = gap_to_box(metric, query, boxes, 2);
-    out[1] = gap_to_box(metric, query, boxes + 4, 2);
+    out[0] = distance_to_box(metric, query, boxes, 2);
+    out[1] = distance_to_box(metric, query, boxes + 4, 2);
   } else if (d < kd_lanes) {
-    out[0] = gap_to_box(metric, query, boxes, d);
-    out[1] = gap_to_box(metric, query, boxes + 2 * d, d);
+    out[0] = distance_to_box(metric, query, boxes, d);
+    out[1] = distance_to_box(metric, query, boxes + 2 * d, d);
   } else {
-    gaps_to_boxes(query, boxes, d, out);
+    distances_to_boxes(query, boxes, d, out);
   }
 }
 
 }  // namespace
 
-// Walks a tree for one query after another.
+// Searches a tree for one query after another.
 template <class Metric>
 class KdSearch {
  public:
   KdSearch(const KdTree& tree, const Metric& metric) : tree_(tree), metric_(metric) {}
 
   double nearest_in_box(std::size_t node, const double* query) const {
-    return gap_to_box(metric_, query, tree_.boxes_.data() + 2 * tree_.d_ * node, tree_.d_);
+    return distance_to_box(metric_, query, tree_.boxes_.data() + 2 * tree_.d_ * node, tree_.d_);
   }
   double farthest_in_box(std::size_t node, const double* query) const {
     const double* const low = tree_.boxes_.data() + 2 * tree_.d_ * node;
     const double* const high = low + tree_.d_;
     double sum = 0;
     for (std::size_t j = 0; j < tree_.d_; ++j) {
-      const double gap = std::max(std::abs(query[j] - low[j]), std::abs(high[j] - query[j]));
-      sum = metric_.join(sum, metric_.part(gap));
+      const double difference = std::max(std::abs(query[j] - low[j]), std::abs(high[j] - query[j]));
+      sum = metric_.join(sum, metric_.part(difference));
     }
     return sum;
   }
@@ -185,11 +184,11 @@ class KdSearch {
       if (may_help(at, bound * shrink, out)) {
         const KdTree::Node& node = tree_.nodes_[at];
         if (node.child != 0) {
-          double gaps[2];
-          gaps_to_children(metric_, query, tree_.boxes_.data() + 2 * tree_.d_ * node.child,
-                           tree_.d_, gaps);
-          const double left = gaps[0];
-          const double right = gaps[1];
+          double bounds[2];
+          distances_to_children(metric_, query, tree_.boxes_.data() + 2 * tree_.d_ * node.child,
+                                tree_.d_, bounds);
+          const double left = bounds[0];
+          const double right = bounds[1];
           const bool left_first = left <= right;
           stack_.push_back({node.child + (left_first ? 1 : 0), left_first ? right : left});
           at = node.child + (left_first ? 0 : 1);
@@ -206,21 +205,21 @@ class KdSearch {
     }
   }
 
-  // Calls body(distance part, row) for all points within a limit.
+  // Calls body(distance without root, row) for all points within a limit.
   template <class Body>
   void within(const double* query, double limit, const Body& body) {
-    walk(query, limit, [](std::size_t) { return false; }, body);
+    visit(query, limit, [](std::size_t) { return false; }, body);
   }
 
-  // How many points lie within a limit: boxes that lie inside are not opened.
-  distance::Place count(const double* query, double limit) {
-    distance::Place n = 0;
+  // The number of points within a limit. Boxes that lie completely inside are not searched.
+  distance::RowIndex count(const double* query, double limit) {
+    distance::RowIndex n = 0;
     const auto take_whole = [&](std::size_t node) {
       if (farthest_in_box(node, query) > limit) return false;
       n += tree_.nodes_[node].n_points;
       return true;
     };
-    walk(query, limit, take_whole, [&](double, Row) { ++n; });
+    visit(query, limit, take_whole, [&](double, Row) { ++n; });
     return n;
   }
 
@@ -230,9 +229,9 @@ class KdSearch {
     double bound;
   };
 
-  // Visits the points within a limit, but those of nodes that take_whole(node) has seen to.
+  // Calls body for the points within a limit, except in nodes for which take_whole(node) is true.
   template <class TakeWhole, class Body>
-  void walk(const double* query, double limit, const TakeWhole& take_whole, const Body& body) {
+  void visit(const double* query, double limit, const TakeWhole& take_whole, const Body& body) {
     stack_.assign(1, {0, nearest_in_box(0, query)});
     while (!stack_.empty()) {
       const Open open = stack_.back();
@@ -253,7 +252,8 @@ class KdSearch {
     }
   }
 
-  // Fills measured_ with what is in a leaf; returns how many do not exceed a limit.
+  // Fills measured_ with the distances to the points of a leaf; returns how many are within a
+  // limit.
   std::size_t measure_points(const KdTree::Node& node, const double* query, double limit) {
     const std::size_t width = kd_width(node.uniform ? 1 : node.n_points);
     measured_.resize(std::max(measured_.size(), width));
@@ -265,17 +265,17 @@ class KdSearch {
     const double worst = out.worst();
     if (bound < worst) return true;
     return bound == worst &&
-           static_cast<distance::Place>(tree_.nodes_[node].smallest) < out.worst_place();
+           static_cast<distance::RowIndex>(tree_.nodes_[node].smallest) < out.worst_index();
   }
 
   void scan(const KdTree::Node& node, const double* query, distance::Nearest& out) {
     if (measure_points(node, query, out.worst()) == 0) return;
     const Row* const rows = tree_.order_.data() + node.first;
-    if (node.uniform) {  // rows are ascending: those after the first that fails fail as well
+    if (node.uniform) {  // indices ascend, so no row after the first rejected one can enter
       for (Row i = 0; i < node.n_points; ++i) {
         const double worst = out.worst();
         if (measured_[0] > worst) return;
-        if (measured_[0] == worst && static_cast<distance::Place>(rows[i]) > out.worst_place()) {
+        if (measured_[0] == worst && static_cast<distance::RowIndex>(rows[i]) > out.worst_index()) {
           return;
         }
         out.add(measured_[0], rows[i]);
@@ -315,15 +315,15 @@ void KdTree::with_metric(const Body& body) const {
   }
 }
 
-// An order in which queries that are near each other follow each other, so that they find in the
-// cache what the ones before them needed: along a curve through the cells of a grid over the box.
-std::vector<Row> KdTree::walk_order(const double* queries, std::size_t n_queries) const {
+// Orders queries along a space-filling curve through a grid over the bounding box. Consecutive
+// queries are near each other and share cached nodes.
+std::vector<Row> KdTree::cache_friendly_order(const double* queries, std::size_t n_queries) const {
   constexpr std::size_t few = 512;
   constexpr int n_bits = 20;
   std::vector<Row> order(n_queries);
   std::iota(order.begin(), order.end(), Row{0});
   if (n_queries <= few) return order;
-  // The widest coordinates, a few of them.
+  // The grid uses the widest coordinates.
   std::vector<std::size_t> axes(d_);
   std::iota(axes.begin(), axes.end(), std::size_t{0});
   const double* const low = boxes_.data();
@@ -349,7 +349,7 @@ std::vector<Row> KdTree::walk_order(const double* queries, std::size_t n_queries
     }
     keys[i] = key;
   }
-  // Two passes of counting.
+  // Radix sort with two passes.
   constexpr std::size_t n_values = std::size_t{1} << (n_bits / 2);
   std::vector<Row> sorted(n_queries);
   for (int pass = 0; pass < 2; ++pass) {
@@ -364,19 +364,19 @@ std::vector<Row> KdTree::walk_order(const double* queries, std::size_t n_queries
 }
 
 void KdTree::query(const double* queries, std::size_t n_queries, const KdQuery& options,
-                   double* distances, distance::Place* places) const {
-  constexpr std::size_t block = 128;
-  const std::size_t n_blocks = (n_queries + block - 1) / block;
+                   double* distances, distance::RowIndex* indices) const {
+  constexpr std::size_t block_size = 128;
+  const std::size_t n_blocks = (n_queries + block_size - 1) / block_size;
   const double work = 500.0 * static_cast<double>(n_queries);
-  const std::vector<Row> order = walk_order(queries, n_queries);
+  const std::vector<Row> order = cache_friendly_order(queries, n_queries);
   with_metric([&](const auto& metric) {
     const double shrink = metric.power(1 + options.eps);
     parallel_for(
-        n_blocks, worthwhile_threads(work, options.n_threads), [&](std::size_t piece, int) {
+        n_blocks, worthwhile_threads(work, options.n_threads), [&](std::size_t block, int) {
           KdSearch search(*this, metric);
           distance::Nearest found(options.k);
-          const std::size_t end = std::min(n_queries, (piece + 1) * block);
-          for (std::size_t at = piece * block; at < end; ++at) {
+          const std::size_t end = std::min(n_queries, (block + 1) * block_size);
+          for (std::size_t at = block * block_size; at < end; ++at) {
             const std::size_t i = order[at];
             found.clear();
             search.find(queries + i * d_, shrink, options.max_leaves, found);
@@ -385,8 +385,8 @@ void KdTree::query(const double* queries, std::size_t n_queries, const KdQuery& 
               const bool known = j < found.size();
               distances[i * options.k + j] = known ? metric.root(found.distances()[j])
                                                    : std::numeric_limits<double>::infinity();
-              places[i * options.k + j] =
-                  known ? found.places()[j] : static_cast<distance::Place>(n_);
+              indices[i * options.k + j] =
+                  known ? found.indices()[j] : static_cast<distance::RowIndex>(n_);
             }
           }
         });
@@ -410,17 +410,17 @@ Found KdTree::within(const double* queries, std::size_t n_queries, const double*
   return out;
 }
 
-std::vector<distance::Place> KdTree::count_within(const double* queries, std::size_t n_queries,
-                                                  const double* radii, int n_threads) const {
-  constexpr std::size_t block = 64;
-  const std::size_t n_blocks = (n_queries + block - 1) / block;
+std::vector<distance::RowIndex> KdTree::count_within(const double* queries, std::size_t n_queries,
+                                                     const double* radii, int n_threads) const {
+  constexpr std::size_t block_size = 64;
+  const std::size_t n_blocks = (n_queries + block_size - 1) / block_size;
   const int threads = worthwhile_threads(1000.0 * static_cast<double>(n_queries), n_threads);
-  std::vector<distance::Place> counts(n_queries);
+  std::vector<distance::RowIndex> counts(n_queries);
   with_metric([&](const auto& metric) {
-    parallel_for(n_blocks, threads, [&](std::size_t piece, int) {
+    parallel_for(n_blocks, threads, [&](std::size_t block, int) {
       KdSearch search(*this, metric);
-      const std::size_t end = std::min(n_queries, (piece + 1) * block);
-      for (std::size_t i = piece * block; i < end; ++i) {
+      const std::size_t end = std::min(n_queries, (block + 1) * block_size);
+      for (std::size_t i = block * block_size; i < end; ++i) {
         if (radii[i] < 0) continue;
         counts[i] = search.count(queries + i * d_, metric.power(radii[i]));
       }

@@ -1,5 +1,6 @@
-// Distances between points that are sums over coordinates. They are compared before the last root
-// is taken: as sums of powers ("parts"), or the largest.
+// Minkowski distances. They are compared without the final root: part() is the term of one
+// coordinate, join() adds a term (or takes the maximum), root() converts a sum to a distance and
+// power() a distance to a sum.
 #pragma once
 
 #include <algorithm>
@@ -11,21 +12,21 @@
 namespace spinney::neighbors {
 
 struct Euclidean {
-  SPINNEY_INLINE double part(double gap) const { return gap * gap; }
+  SPINNEY_INLINE double part(double difference) const { return difference * difference; }
   SPINNEY_INLINE double join(double sum, double part) const { return sum + part; }
   double root(double sum) const { return std::sqrt(sum); }
   double power(double distance) const { return distance * distance; }
 };
 
 struct Manhattan {
-  SPINNEY_INLINE double part(double gap) const { return std::abs(gap); }
+  SPINNEY_INLINE double part(double difference) const { return std::abs(difference); }
   SPINNEY_INLINE double join(double sum, double part) const { return sum + part; }
   double root(double sum) const { return sum; }
   double power(double distance) const { return distance; }
 };
 
 struct Chebyshev {
-  SPINNEY_INLINE double part(double gap) const { return std::abs(gap); }
+  SPINNEY_INLINE double part(double difference) const { return std::abs(difference); }
   SPINNEY_INLINE double join(double sum, double part) const { return sum > part ? sum : part; }
   double root(double sum) const { return sum; }
   double power(double distance) const { return distance; }
@@ -34,7 +35,7 @@ struct Chebyshev {
 struct Minkowski {
   double p = 2;
 
-  double part(double gap) const { return std::pow(std::abs(gap), p); }
+  double part(double difference) const { return std::pow(std::abs(difference), p); }
   double join(double sum, double part) const { return sum + part; }
   double root(double sum) const { return std::pow(sum, 1 / p); }
   double power(double distance) const { return std::pow(distance, p); }

@@ -189,7 +189,7 @@ class BruteForce:
             rows_of_block = self._centred[block]
             is_full = len(rows_of_block) == buffer.shape[1]
             products = np.matmul(rounded, rows_of_block.T, out=buffer if is_full else None)
-            selection.look(products, self._half_norms[block], first, n_threads)
+            selection.add_block(products, self._half_norms[block], first, n_threads)
         distances, rows = selection.finish(self.data, queries, k, n_threads)
         return distances.reshape(-1, k), rows.reshape(-1, k)
 
