@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# A worker reads the names of cases, one per line, runs each once and answers with the seconds.
+# A worker reads the names of cases, one per line, runs each once and writes the seconds.
 WORKER = """
 import sys
 from time import perf_counter
@@ -25,13 +25,16 @@ import numpy as np
 
 import spinney
 from spinney.ensemble import (
+    AdaBoostClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from spinney.linear_model import LogisticRegression
-from spinney.neighbors import HNSW, KDTree, KNeighborsClassifier
+from spinney.inspection import shap_values
+from spinney.linear_model import LinearRegression, LogisticRegression, Ridge
+from spinney.mixture import GaussianMixture
+from spinney.neighbors import HNSW, KDTree, KNeighborsClassifier, LocalRegression
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 rng = np.random.default_rng(0)
@@ -86,7 +89,17 @@ cases = {
     "hnsw, query": often(3, lambda: graph.query(X[:2_000], 5)),
     "k neighbours, predict": lambda: neighbors.predict(X[:5_000]),
     "k neighbours, one row, predict": often(500, lambda: neighbors.predict(row)),
+    "hnsw, build": lambda: HNSW().fit(X[:5_000]),
     "logistic regression, fit": lambda: LogisticRegression().fit(X, c),
+    "linear regression, fit": often(5, lambda: LinearRegression().fit(X, y)),
+    "ridge, fit": often(5, lambda: Ridge().fit(X, y)),
+    "local regression, fit and predict": lambda: LocalRegression().fit(
+        points[:2_000], y[:2_000]
+    ).predict(points[:2_000]),
+    "adaboost, fit": lambda: AdaBoostClassifier(n_estimators=20, random_state=0).fit(X, c),
+    "gaussian mixture, fit": lambda: GaussianMixture(5, random_state=0, max_iter=10, tol=0).fit(X),
+    "shap values, booster": lambda: shap_values(booster, X[:2_000]),
+    "shap values, forest": lambda: shap_values(forest, X[:100]),
 }
 if sys.argv[1:] == ["--list"]:
     print("\\n".join(cases))
