@@ -1,6 +1,8 @@
 #include "bindings.h"
 #include "spinney/common/check.h"
 #include "spinney/common/crc32.h"
+#include "spinney/common/dispatch.h"
+#include "spinney/common/memory.h"
 #include "spinney/common/parallel.h"
 
 namespace nb = nanobind;
@@ -8,9 +10,12 @@ namespace nb = nanobind;
 namespace spinney::bindings {
 
 void bind_common(nb::module_& m) {
+  common::check_instruction_set();
+  m.attr("instruction_set") = common::instruction_set_name();
   m.def("get_num_threads", &common::get_num_threads);
   m.def("set_num_threads", &common::set_num_threads, nb::arg("n_threads"));
   m.def("available_cpus", &common::available_cpus);
+  m.def("return_free_memory", &common::return_free_memory);
   m.def(
       "crc32",
       [](std::uint32_t sum,

@@ -2,10 +2,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
-
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -65,13 +61,6 @@ void grow(ensemble::Forest& forest, const BoundPrepared& bound, const BoundTarge
   common::Watch watch(make_hook(progress), static_cast<std::uint64_t>(total));
   const nb::gil_scoped_release release;
   ensemble::grow_forest(*bound.prepared, targets.targets, options, forest, out_of_bag, watch);
-}
-
-// Hands memory that was freed back to the system, where the allocator would keep it.
-void trim_memory() {
-#if defined(__GLIBC__)
-  malloc_trim(0);
-#endif
 }
 
 // Places for answers come from Python, where their number may follow from a model that is wrong.
@@ -236,7 +225,6 @@ void bind_ensemble(nb::module_& m) {
         return to_numpy(std::move(out));
       },
       nb::arg("tree_seed"), nb::arg("n_rows"));
-  m.def("trim_memory", &trim_memory);
   m.def(
       "number_children",
       [](const Array<std::uint8_t>& leaf_bits, const Array<std::uint64_t>& sizes) {

@@ -24,7 +24,7 @@ if [ ! -x "$folder/fuzz_$target" ]; then
   # shellcheck disable=SC2086
   ${CXX:-clang++} -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined \
     -fno-sanitize-recover=undefined -Icpp -Itests/fuzz -o "$folder/fuzz_$target" \
-    "tests/fuzz/fuzz_$target.cpp" $sources $core/common/parallel.cpp -pthread
+    "tests/fuzz/fuzz_$target.cpp" $sources $core/common/*.cpp -pthread
 fi
 exec "$folder/fuzz_$target" -max_len=4096 -timeout=10 -rss_limit_mb=2048 \
   -malloc_limit_mb=512 -artifact_prefix="$folder/" "$@" "$folder/found" \

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
 
 #if defined(__x86_64__)
@@ -16,16 +17,16 @@ namespace spinney::common {
 
 namespace {
 
-// A sum is a polynomial over {0, 1} of degree below 32, its highest power in the lowest bit.
+// A checksum is a polynomial over {0, 1} of degree below 32; the lowest bit is its highest power.
 constexpr std::uint32_t polynomial = 0xedb88320;
 constexpr std::uint32_t one = 0x80000000;
-constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+constexpr std::size_t block_bytes = std::size_t{1} << 20;
 
 constexpr std::uint32_t times_x(std::uint32_t a) {
   return (a & 1) != 0 ? (a >> 1) ^ polynomial : a >> 1;
 }
 
-// Slice k has the remainders of all bytes with k bytes of zeros after them.
+// Slice k has the remainder of each byte followed by k zero bytes.
 constexpr std::size_t n_slices = 8;
 using Slices = std::array<std::array<std::uint32_t, 256>, n_slices>;
 constexpr Slices make_slices() {
@@ -45,7 +46,7 @@ constexpr Slices make_slices() {
 }
 constexpr Slices slices = make_slices();
 
-// The remainder of `rest` followed by bytes; the sum's complements are left to the caller.
+// The remainder of `rest` followed by bytes. The caller complements the checksum.
 std::uint32_t divide(std::uint32_t rest, const std::uint8_t* bytes, std::size_t n) {
   if constexpr (std::endian::native == std::endian::little) {
     for (; n >= 8; bytes += 8, n -= 8) {
@@ -61,14 +62,14 @@ std::uint32_t divide(std::uint32_t rest, const std::uint8_t* bytes, std::size_t 
 }
 
 #if defined(__x86_64__)
-// x^n of each half of 16 bytes, moved on by a distance: what they are worth that far ahead.
-__attribute__((target("pclmul,sse2"))) inline __m128i move_on(__m128i bytes, __m128i powers) {
+// Multiplies the two halves of 16 bytes by powers of x: the equivalent bytes at a later position.
+__attribute__((target("pclmul,sse2"))) inline __m128i shift_bytes(__m128i bytes, __m128i powers) {
   return _mm_xor_si128(_mm_clmulepi64_si128(bytes, powers, 0x00),
                        _mm_clmulepi64_si128(bytes, powers, 0x11));
 }
 
-// Four strands of 16 bytes are added to what comes 64 bytes later, by products without carries;
-// what is left in the end is divided as bytes are.
+// Shifts four vectors of 16 bytes by 64 bytes at a time with carry-less products, and adds the
+// bytes there. The last bytes are divided one by one.
 __attribute__((target("pclmul,sse2"))) std::uint32_t divide_fast(std::uint32_t rest,
                                                                  const std::uint8_t* bytes,
                                                                  std::size_t n) {
@@ -83,22 +84,21 @@ __attribute__((target("pclmul,sse2"))) std::uint32_t divide_fast(std::uint32_t r
   __m128i c = load(bytes + 32);
   __m128i d = load(bytes + 48);
   for (bytes += 64, n -= 64; n >= 64; bytes += 64, n -= 64) {
-    a = _mm_xor_si128(move_on(a, by_64), load(bytes));
-    b = _mm_xor_si128(move_on(b, by_64), load(bytes + 16));
-    c = _mm_xor_si128(move_on(c, by_64), load(bytes + 32));
-    d = _mm_xor_si128(move_on(d, by_64), load(bytes + 48));
+    a = _mm_xor_si128(shift_bytes(a, by_64), load(bytes));
+    b = _mm_xor_si128(shift_bytes(b, by_64), load(bytes + 16));
+    c = _mm_xor_si128(shift_bytes(c, by_64), load(bytes + 32));
+    d = _mm_xor_si128(shift_bytes(d, by_64), load(bytes + 48));
   }
-  a = _mm_xor_si128(move_on(a, by_16), b);
-  a = _mm_xor_si128(move_on(a, by_16), c);
-  a = _mm_xor_si128(move_on(a, by_16), d);
-  std::array<std::uint8_t, 16> left{};
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(left.data()), a);
-  return divide(divide(0, left.data(), left.size()), bytes, n);
+  a = _mm_xor_si128(shift_bytes(a, by_16), b);
+  a = _mm_xor_si128(shift_bytes(a, by_16), c);
+  a = _mm_xor_si128(shift_bytes(a, by_16), d);
+  std::array<std::uint8_t, 16> last{};
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(last.data()), a);
+  return divide(divide(0, last.data(), last.size()), bytes, n);
 }
 
 std::uint32_t divide_best(std::uint32_t rest, const std::uint8_t* bytes, std::size_t n) {
-  static const bool fast = __builtin_cpu_supports("pclmul") != 0;
-  return fast ? divide_fast(rest, bytes, n) : divide(rest, bytes, n);
+  return has_carryless_product ? divide_fast(rest, bytes, n) : divide(rest, bytes, n);
 }
 #else
 std::uint32_t divide_best(std::uint32_t rest, const std::uint8_t* bytes, std::size_t n) {
@@ -115,7 +115,7 @@ std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
   return out;
 }
 
-// x^(8 n), by which a sum is multiplied when n bytes follow.
+// x^(8 n): the factor of a checksum when n bytes follow.
 std::uint32_t power_of_bytes(std::size_t n) {
   std::uint32_t out = one;
   std::uint32_t square = one >> 8;
@@ -129,19 +129,19 @@ std::uint32_t power_of_bytes(std::size_t n) {
 }  // namespace
 
 std::uint32_t crc32(std::uint32_t sum, std::span<const std::uint8_t> bytes, int n_threads) {
-  const std::size_t n_pieces = (bytes.size() + piece_bytes - 1) / piece_bytes;
-  std::vector<std::uint32_t> sums(n_pieces);
-  parallel_for(n_pieces, n_threads, [&](std::size_t piece, int) {
-    const std::size_t first = piece * piece_bytes;
-    const std::size_t n = std::min(piece_bytes, bytes.size() - first);
-    sums[piece] = ~divide_best(~std::uint32_t{0}, bytes.data() + first, n);
+  const std::size_t n_blocks = (bytes.size() + block_bytes - 1) / block_bytes;
+  std::vector<std::uint32_t> sums(n_blocks);
+  parallel_for(n_blocks, n_threads, [&](std::size_t block, int) {
+    const std::size_t first = block * block_bytes;
+    const std::size_t n = std::min(block_bytes, bytes.size() - first);
+    sums[block] = ~divide_best(~std::uint32_t{0}, bytes.data() + first, n);
   });
-  const std::uint32_t whole = power_of_bytes(piece_bytes);
-  for (std::size_t piece = 0; piece < n_pieces; ++piece) {
-    const bool is_last = piece + 1 == n_pieces;
+  const std::uint32_t whole = power_of_bytes(block_bytes);
+  for (std::size_t block = 0; block < n_blocks; ++block) {
+    const bool is_last = block + 1 == n_blocks;
     const std::uint32_t power =
-        is_last ? power_of_bytes(bytes.size() - piece * piece_bytes) : whole;
-    sum = multiply(power, sum) ^ sums[piece];
+        is_last ? power_of_bytes(bytes.size() - block * block_bytes) : whole;
+    sum = multiply(power, sum) ^ sums[block];
   }
   return sum;
 }

@@ -1,16 +1,12 @@
-// An array that asks the system for large pages: tables that are read here and there would else
-// spend their time on finding out where a page lies. What it holds is not initialised.
+// An array in large pages, not initialised. Reading large tables at random positions would spend
+// most of its time on address translation with small pages.
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 #include <type_traits>
 #include <utility>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+#include "spinney/common/memory.h"
 
 namespace spinney::common {
 
@@ -28,25 +24,15 @@ class LargeArray {
   }
   LargeArray(const LargeArray&) = delete;
   LargeArray& operator=(const LargeArray&) = delete;
-  ~LargeArray() { std::free(data_); }
+  ~LargeArray() { free_aligned(data_); }
 
-  // What it held is lost, unless it is large enough already.
+  // Loses the elements unless the capacity suffices.
   void resize(std::size_t size) {
     if (size > capacity_) {
-      std::free(data_);
+      free_aligned(data_);
       data_ = nullptr;
       size_ = capacity_ = 0;
-      constexpr std::size_t page = std::size_t{1} << 21;
-      const std::size_t bytes = size * sizeof(T);
-      const bool large = bytes >= 2 * page;
-      const std::size_t unit = large ? page : 64;
-      void* const got = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
-      if (got == nullptr) throw std::bad_alloc();
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-      // Only whole ones: of the last, most would be there for nothing.
-      if (large) madvise(got, bytes / unit * unit, MADV_HUGEPAGE);
-#endif
-      data_ = static_cast<T*>(got);
+      data_ = static_cast<T*>(allocate_aligned(size * sizeof(T)));
       capacity_ = size;
     }
     size_ = size;

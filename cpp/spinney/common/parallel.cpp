@@ -5,55 +5,18 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
-#if defined(__linux__)
-#include <pthread.h>
-#include <sched.h>
-#elif defined(__unix__) || defined(__APPLE__)
-#include <pthread.h>
-#endif
+#include "spinney/common/system.h"
 
 namespace spinney::common {
 
 namespace {
-
-// The CPUs that a cgroup's quota is worth, or 0 where none is set.
-int cgroup_cpus() {
-  {
-    std::ifstream file("/sys/fs/cgroup/cpu.max");  // version 2: "max 100000" or "200000 100000"
-    std::string quota;
-    double period = 0;
-    if (file >> quota >> period && quota != "max" && period > 0) {
-      return std::max(1, static_cast<int>(std::strtod(quota.c_str(), nullptr) / period + 0.5));
-    }
-  }
-  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");  // version 1
-  std::ifstream period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  double quota = -1;
-  double period = 0;
-  if (quota_file >> quota && period_file >> period && quota > 0 && period > 0) {
-    return std::max(1, static_cast<int>(quota / period + 0.5));
-  }
-  return 0;
-}
-
-int affinity_cpus() {
-#if defined(__linux__)
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-#endif
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
 
 int initial_threads() {
   int n = available_cpus();
@@ -69,11 +32,10 @@ std::atomic<int>& thread_setting() {
   return n;
 }
 
-// One call of parallel_for. Workers may still look at it after the caller has left, so they share
-// its ownership.
+// One call of parallel_for.
 struct Job {
   const std::function<void(std::size_t, int)>* body = nullptr;
-  std::size_t n_pieces = 0;
+  std::size_t n_tasks = 0;
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
   std::exception_ptr error;
@@ -81,10 +43,10 @@ struct Job {
 
   void run(int worker) {
     for (;;) {
-      const std::size_t piece = next.fetch_add(1, std::memory_order_relaxed);
-      if (piece >= n_pieces || failed.load(std::memory_order_relaxed)) return;
+      const std::size_t task = next.fetch_add(1, std::memory_order_relaxed);
+      if (task >= n_tasks || failed.load(std::memory_order_relaxed)) return;
       try {
-        (*body)(piece, worker);
+        (*body)(task, worker);
       } catch (...) {
         const std::lock_guard lock(error_mutex);
         if (!error) error = std::current_exception();
@@ -105,7 +67,7 @@ class Pool {
     for (auto& thread : threads_) thread.join();
   }
 
-  // Not more than one caller at a time; a second one is told to work alone.
+  // False if the pool works for another caller.
   bool try_acquire() { return !busy_.exchange(true, std::memory_order_acquire); }
   void release() { busy_.store(false, std::memory_order_release); }
 
@@ -125,7 +87,7 @@ class Pool {
     }
     wake_.notify_all();
     job.run(0);
-    // Helpers finish their last piece soon: spin first, it saves a wake-up.
+    // The other threads finish their last task soon: spinning first saves a wake-up.
     for (int spin = 0; active_.load(std::memory_order_acquire) != 0; ++spin) {
       if (spin > 2000) std::this_thread::yield();
     }
@@ -135,7 +97,7 @@ class Pool {
   void work(int worker, std::uint64_t seen) {
     in_pool() = true;
     for (;;) {
-      // Regions follow each other closely while a tree grows: spin a little before sleeping.
+      // Parallel regions follow each other closely while a tree grows: spin before sleeping.
       bool fresh = false;
       const auto deadline = std::chrono::steady_clock::now() + std::chrono::microseconds(40);
       do {
@@ -175,8 +137,8 @@ class Pool {
   std::atomic<bool> busy_{false};
 };
 
-// The pool is never destroyed at exit (its threads may be asleep in a process that is going away)
-// and is dropped, not joined, in a child after fork, where its threads do not exist.
+// The pool is never destroyed at exit, when its threads may be asleep. In a child after fork, where
+// its threads do not exist, a new pool replaces it.
 Pool*& pool_slot() {
   static Pool* slot = nullptr;
   return slot;
@@ -185,29 +147,27 @@ Pool*& pool_slot() {
 Pool& pool() {
   static std::once_flag registered;
   std::call_once(registered, [] {
-#if defined(__unix__) || defined(__APPLE__)
-    pthread_atfork(nullptr, nullptr, [] {
+    call_after_fork([] {
       pool_slot() = nullptr;
       Pool::in_pool() = false;
     });
-#endif
   });
   static std::mutex mutex;
-  // A child of fork may inherit this mutex only unlocked: it is held for the time of a `new`.
+  // Held for the time of a `new` only, so a child process hardly ever inherits it locked.
   const std::lock_guard lock(mutex);
   if (pool_slot() == nullptr) pool_slot() = new Pool;
   return *pool_slot();
 }
 
-void run_alone(std::size_t n_pieces, const std::function<void(std::size_t, int)>& body) {
-  for (std::size_t piece = 0; piece < n_pieces; ++piece) body(piece, 0);
+void run_alone(std::size_t n_tasks, const std::function<void(std::size_t, int)>& body) {
+  for (std::size_t task = 0; task < n_tasks; ++task) body(task, 0);
 }
 
 }  // namespace
 
 int available_cpus() {
   const int affinity = affinity_cpus();
-  const int quota = cgroup_cpus();
+  const int quota = quota_cpus();
   return quota > 0 ? std::min(affinity, quota) : affinity;
 }
 
@@ -217,18 +177,18 @@ void set_num_threads(int n_threads) {
   thread_setting().store(std::max(1, n_threads), std::memory_order_relaxed);
 }
 
-void parallel_for(std::size_t n_pieces, int n_threads,
+void parallel_for(std::size_t n_tasks, int n_threads,
                   const std::function<void(std::size_t, int)>& body) {
   n_threads = static_cast<int>(
-      std::min<std::size_t>(n_pieces, static_cast<std::size_t>(std::max(1, n_threads))));
-  if (n_threads <= 1 || Pool::in_pool()) return run_alone(n_pieces, body);
+      std::min<std::size_t>(n_tasks, static_cast<std::size_t>(std::max(1, n_threads))));
+  if (n_threads <= 1 || Pool::in_pool()) return run_alone(n_tasks, body);
   Pool& shared = pool();
-  if (!shared.try_acquire()) return run_alone(n_pieces, body);
+  if (!shared.try_acquire()) return run_alone(n_tasks, body);
   Job job;
   job.body = &body;
-  job.n_pieces = n_pieces;
+  job.n_tasks = n_tasks;
   {
-    // Released also when the system refuses another thread.
+    // Released also if the system cannot start another thread.
     struct Hold {
       Pool& pool;
       explicit Hold(Pool& held) : pool(held) { Pool::in_pool() = true; }
@@ -249,7 +209,7 @@ void wait_for_change(const std::atomic<std::size_t>& changes, std::size_t seen) 
 }
 
 int worthwhile_threads(double nanoseconds, int n_threads, bool awake) {
-  const double per_thread = awake ? 5'000 : 20'000;  // below this it does not pay for its wake-up
+  const double per_thread = awake ? 5'000 : 20'000;  // the cost of a wake-up
   return std::clamp(static_cast<int>(nanoseconds / per_thread), 1, n_threads);
 }
 

@@ -1,12 +1,14 @@
-// Counter-based random streams: a draw depends on (seed, purpose, index, counter) and on nothing
-// else, so no thread, platform or standard library decides it.
+// Counter-based random streams: a draw depends only on seed, purpose, index and counter, and not on
+// threads, platform or standard library.
 #pragma once
 
 #include <cstdint>
 
+#include "spinney/common/compiler.h"
+
 namespace spinney::common {
 
-// What a stream is for. Two purposes never share a stream, even with the same seed and index.
+// The use of a stream. Two purposes never share a stream, even with the same seed and index.
 enum class Purpose : std::uint64_t {
   features = 1,
   thresholds = 2,
@@ -16,7 +18,7 @@ enum class Purpose : std::uint64_t {
   levels = 6,
 };
 
-// A bijective scrambling of 64 bits (the finaliser of SplitMix64).
+// A bijective hash of 64 bits (the finaliser of SplitMix64).
 constexpr std::uint64_t mix(std::uint64_t x) {
   x ^= x >> 30;
   x *= 0xbf58476d1ce4e5b9ULL;
@@ -41,23 +43,21 @@ class Stream {
   // Uniform on [0, 1), 53 bits.
   constexpr double uniform() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
 
-  // The draw with this number: the first is number 0, and none depends on the others.
+  // The draw with this number, from 0; it does not depend on the counter.
   constexpr double uniform_at(std::uint64_t number) const {
     return static_cast<double>(mix(key_ + golden * (number + 1)) >> 11) * 0x1.0p-53;
   }
 
-  // Uniform on 0 … n-1 without bias (n > 0): the upper half of a product, redrawn in the rare case
-  // that its lower half lies in the part that would be hit too often.
+  // Uniform on 0 … n-1 without bias (n > 0): the upper half of a product. The rare lower halves
+  // that would make some results more frequent are rejected.
   constexpr std::uint64_t below(std::uint64_t n) {
     for (;;) {
-      const auto product = static_cast<Wide>(bits()) * n;
-      const auto low = static_cast<std::uint64_t>(product);
-      if (low >= n || low >= (0 - n) % n) return static_cast<std::uint64_t>(product >> 64);
+      const WideProduct product = multiply_wide(bits(), n);
+      if (product.low >= n || product.low >= (0 - n) % n) return product.high;
     }
   }
 
  private:
-  __extension__ using Wide = unsigned __int128;
   std::uint64_t key_;
   std::uint64_t counter_ = 0;
 };

@@ -10,12 +10,9 @@
 #include <string>
 #include <type_traits>
 
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
-
 #include "spinney/common/check.h"
 #include "spinney/common/dispatch.h"
+#include "spinney/common/memory.h"
 #include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
 #include "spinney/table/cut_search.h"
@@ -328,9 +325,7 @@ BinnedMatrix::BinnedMatrix(std::vector<BinnedColumn> bins, std::size_t n_rows)
       throw InputError("bins: every column must have from 1 to 255 bins");
     }
   }
-#if defined(__GLIBC__)
-  malloc_trim(0);  // returns the memory used to find the bins
-#endif
+  common::return_free_memory();  // of the search for bins
   // A multiple of 16: some rows span two cache lines, but powers of two need up to twice the
   // memory.
   constexpr std::size_t unit = 16;

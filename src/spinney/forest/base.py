@@ -188,7 +188,7 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
         if data.schema.has_categories and workers.is_local:
             self._fit_groups(data.table)
         if data.n_rows * self.n_features_in_ > _TRIM_CELLS:
-            _core.trim_memory()
+            _core.return_free_memory()
         return self
 
     def set_fitted_model(self, model: AveragedTrees, samples: TreeSamples) -> None:
