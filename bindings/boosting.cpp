@@ -42,15 +42,17 @@ loss::LossKind loss_named(const std::string& name) {
                       "tweedie", "log_loss", "exponential", "softmax", "ndcg", "pairwise"});
 }
 
-loss::Loss make_loss(const std::string& name, double parameter, std::size_t n_scores) {
-  return {.kind = loss_named(name), .parameter = parameter, .n_scores = n_scores};
-}
-
 boosting::Growth growth_named(const std::string& name) {
   if (name == "level_wise") return boosting::Growth::level_wise;
   if (name == "oblivious") return boosting::Growth::oblivious;
   if (name == "best_first") return boosting::Growth::best_first;
   throw unknown_name("growth", name, {"best_first", "level_wise", "oblivious"});
+}
+
+boosting::Sampling sampling_named(const std::string& name) {
+  if (name == "uniform") return boosting::Sampling::uniform;
+  if (name == "gradient") return boosting::Sampling::gradient;
+  throw unknown_name("sampling", name, {"uniform", "gradient"});
 }
 
 boosting::Link link_named(const std::string& name) {
@@ -65,13 +67,15 @@ boosting::Link link_named(const std::string& name) {
       {"identity", "exponential", "probability", "logistic", "twice_logistic", "softmax"});
 }
 
-// A round has n_scores trees; leaves that hold labels have no scores.
+// Throws InputError unless the forest has scores and n_rounds rounds of n_scores trees.
 void check_rounds(const ensemble::Forest& forest, std::size_t n_rounds, std::size_t n_scores) {
   if (criterion::is_classification(forest.shape.criterion)) {
-    throw common::InputError("rounds: a forest of classes has no scores");
+    throw common::InputError("forest: expected trees of scores, got trees of classes");
   }
   if (n_scores == 0 || n_rounds > forest.trees.size() / n_scores) {
-    throw common::InputError("rounds: beyond the last");
+    throw common::InputError("rounds: expected at most " +
+                             std::to_string(n_scores == 0 ? 0 : forest.trees.size() / n_scores) +
+                             ", got " + std::to_string(n_rounds));
   }
 }
 
@@ -80,22 +84,22 @@ struct BoundScorer {
   boosting::RowScorer scorer;
 };
 
-// Targets as Python gives them, in as few bytes as hold them.
+// Targets in the smallest type that holds them.
 using TargetArray = std::variant<Array<double>, Array<float>, Array<std::uint8_t>>;
 
 loss::LossTargets view_targets(const TargetArray& given) {
   return std::visit([](const auto& values) { return loss::LossTargets(values.data()); }, given);
 }
 
-// Rows that are watched but not learned from, as Python gives them.
+// Validation rows with the arrays that they view.
 struct BoundValidation {
   std::shared_ptr<table::RowMatrix> matrix;
   nb::object targets, weights, scores;  // kept alive
   boosting::Validation validation;
 };
 
-// Other workers, as Python reaches them: an object with add(array of int64) and max(array of
-// float64), which change the array in place.
+// All-reduce by a Python object with add(array of int64) and max(array of float64), which change
+// the array in place.
 class PythonExchange : public common::Exchange {
  public:
   explicit PythonExchange(nb::object object) : object_(std::move(object)) {}
@@ -115,53 +119,108 @@ class PythonExchange : public common::Exchange {
   nb::object object_;
 };
 
+// Derivatives of a loss that is a Python function, which returns (gradient, hessian).
+void read_derivatives(const nb::object& function, std::size_t n, const loss::Derivatives& out) {
+  const nb::gil_scoped_acquire acquire;
+  const auto found = nb::cast<nb::tuple>(function());
+  const auto gradient = nb::cast<Array<double>>(found[0]);
+  const auto hessian = nb::cast<Array<double>>(found[1]);
+  if (gradient.size() != n || hessian.size() != n) {
+    throw common::InputError("loss: expected a gradient and a hessian for every row");
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    out.gradient[i] = static_cast<float>(gradient.data()[i]);
+    out.hessian[i] = static_cast<float>(hessian.data()[i]);
+  }
+}
+
 nb::tuple run_boost(const std::shared_ptr<table::RowMatrix>& matrix,
                     const std::optional<Array<std::uint32_t>>& rows, const TargetArray& targets,
                     const std::optional<Array<double>>& weights, const OutArray<double>& scores,
-                    BoundValidation* watched, boosting::BoostOptions options,
-                    ensemble::Forest& forest, nb::object own_gradients, nb::handle progress,
-                    nb::object exchange, nb::object after_round) {
-  std::vector<common::Row> learned;
-  if (rows) learned.assign(rows->data(), rows->data() + rows->size());
-  for (const common::Row row : learned) {
-    if (row >= matrix->n_rows()) throw common::InputError("rows: no such row");
+                    BoundValidation* validation, boosting::BoostOptions options,
+                    ensemble::Forest& forest, std::size_t first_round, std::size_t n_rounds,
+                    int n_threads, const nb::object& custom_derivatives, const nb::object& exchange,
+                    const nb::object& after_round) {
+  std::vector<common::Row> train_rows;
+  if (rows) train_rows.assign(rows->data(), rows->data() + rows->size());
+  for (const common::Row row : train_rows) {
+    if (row >= matrix->n_rows())
+      throw common::InputError("rows: " + std::to_string(row) + " is not a row of the table");
   }
-  std::optional<PythonExchange> others;
-  if (!exchange.is_none()) options.exchange = &others.emplace(exchange);
+  options.first_round = first_round;
+  options.n_rounds = n_rounds;
+  options.n_threads = n_threads;
+  std::optional<PythonExchange> workers;
+  if (!exchange.is_none()) options.exchange = &workers.emplace(exchange);
   if (!after_round.is_none()) {
     options.after_round = [&](std::size_t round) {
       const nb::gil_scoped_acquire acquire;
       after_round(round);
     };
   }
-  boosting::BoostHistory history;
-  const std::size_t n = matrix->n_rows() * options.loss.n_scores;
-  if (!own_gradients.is_none()) {
-    options.own_gradients = [&](const double*, const loss::Derivatives& out) {
-      const nb::gil_scoped_acquire acquire;
-      const auto told = nb::cast<nb::tuple>(own_gradients());
-      const auto gradient = nb::cast<Array<double>>(told[0]);
-      const auto hessian = nb::cast<Array<double>>(told[1]);
-      if (gradient.size() != n || hessian.size() != n) {
-        throw common::InputError("loss: expected a gradient and a hessian for every row");
-      }
-      for (std::size_t i = 0; i < n; ++i) {
-        out.gradient[i] = static_cast<float>(gradient.data()[i]);
-        out.hessian[i] = static_cast<float>(hessian.data()[i]);
-      }
+  if (!custom_derivatives.is_none()) {
+    options.custom_derivatives = [&](const double*, const loss::Derivatives& out) {
+      read_derivatives(custom_derivatives, matrix->n_rows() * options.loss.n_scores, out);
     };
   }
-  common::Watch watch(make_hook(progress), options.n_rounds);
+  boosting::BoostHistory history;
+  common::Watch watch(make_hook(nb::none()), n_rounds);
   {
     const nb::gil_scoped_release release;
     boosting::Validation none;
-    boosting::boost(*matrix, rows ? &learned : nullptr, view_targets(targets),
+    boosting::boost(*matrix, rows ? &train_rows : nullptr, view_targets(targets),
                     weights ? weights->data() : nullptr, scores.data(),
-                    watched == nullptr ? none : watched->validation, options, forest, history,
+                    validation == nullptr ? none : validation->validation, options, forest, history,
                     watch);
   }
   return nb::make_tuple(to_numpy(std::move(history.train)),
                         to_numpy(std::move(history.validation)));
+}
+
+// The options of a booster from keyword arguments with the names of the Python parameters.
+void create_options(boosting::BoostOptions* self, const std::string& loss, double loss_parameter,
+                    std::size_t n_scores, std::size_t n_targets, std::vector<double> levels,
+                    std::vector<std::uint32_t> group_starts, const std::string& growth,
+                    std::optional<std::size_t> max_leaf_nodes, std::optional<std::size_t> max_depth,
+                    double max_features_tree, double max_features_level, double max_features,
+                    std::vector<std::vector<std::uint32_t>> interaction_cst, std::uint64_t seed,
+                    double l2_regularization, double l1_regularization, double min_split_gain,
+                    double min_hessian_leaf, std::size_t min_samples_leaf,
+                    std::vector<std::int8_t> monotonic_cst, double learning_rate, double subsample,
+                    const std::string& sampling,
+                    const std::vector<std::pair<std::size_t, std::uint64_t>>& row_ranges) {
+  boosting::BoostOptions options;
+  options.loss = {.kind = loss_named(loss),
+                  .parameter = loss_parameter,
+                  .n_scores = n_scores,
+                  .n_targets = n_targets,
+                  .levels = std::move(levels)};
+  options.ranking.by_gain = loss == "ndcg";
+  if (options.ranking.by_gain) options.ranking.ndcg_at = static_cast<std::size_t>(loss_parameter);
+  options.group_starts = std::move(group_starts);
+  options.tree = {
+      .split = {.l2_regularization = l2_regularization,
+                .l1_regularization = l1_regularization,
+                .min_split_gain = min_split_gain,
+                .min_hessian_leaf = min_hessian_leaf,
+                .min_samples_leaf = min_samples_leaf,
+                .monotonic_cst = std::move(monotonic_cst),
+                .cuts = {}},
+      .growth = growth_named(growth),
+      .max_leaf_nodes = max_leaf_nodes.value_or(boosting::unlimited),
+      .max_depth = max_depth.value_or(boosting::unlimited),
+      .max_features_tree = max_features_tree,
+      .max_features_level = max_features_level,
+      .max_features = max_features,
+      .interaction_cst = std::move(interaction_cst),
+      .seed = seed,
+  };
+  options.learning_rate = learning_rate;
+  options.subsample = subsample;
+  options.sampling = sampling_named(sampling);
+  for (const auto& [begin, number] : row_ranges) options.row_ranges.push_back({begin, number});
+  boosting::check_options(options);
+  new (self) boosting::BoostOptions(std::move(options));
 }
 
 }  // namespace
@@ -182,15 +241,15 @@ void bind_boosting(nb::module_& m) {
       .def("derive", &table::BinnedMatrix::derive, nb::arg("column"), nb::arg("source"),
            nb::arg("of_category"))
       .def_prop_ro("n_codes", &table::BinnedMatrix::n_codes)
-      // Of a part of a table: takes rows, a piece at a time, …
+      // A worker's table, step by step: write the rows, block by block; …
       .def(
           "write",
           [](table::BinnedMatrix& self, const BoundTable& bound, std::size_t first, int n_threads) {
             const nb::gil_scoped_release release;
             self.write(bound.table, first, n_threads);
           },
-          nb::arg("piece"), nb::arg("first"), nb::arg("n_threads"))
-      // … tells of each column whether values are missing, …
+          nb::arg("block"), nb::arg("first"), nb::arg("n_threads"))
+      // … return which columns have missing values; …
       .def("missing",
            [](const table::BinnedMatrix& self) {
              std::vector<std::int64_t> missing;
@@ -199,17 +258,17 @@ void bind_boosting(nb::module_& m) {
              }
              return to_numpy(std::move(missing));
            })
-      // … and is told in how many parts of the table.
+      // … and set how many workers' rows have some (the sum over all workers).
       .def(
           "complete",
           [](table::BinnedMatrix& self, const Array<std::int64_t>& missing) {
             self.complete(view(missing));
           },
           nb::arg("missing"))
-      // Numbers of rows of each code, one column after another: of this part of a table, …
+      // Numbers of rows with each code, one column after another: of this worker's rows, …
       .def("count_codes",
            [](const table::BinnedMatrix& self) { return to_numpy(self.code_counts()); })
-      // … and of all of it.
+      // … and of the whole table.
       .def(
           "set_code_counts",
           [](table::BinnedMatrix& self, const Array<std::int64_t>& counts) {
@@ -222,12 +281,14 @@ void bind_boosting(nb::module_& m) {
          const std::optional<Array<std::uint32_t>>& among,
          const std::optional<Array<double>>& weights) {
         if (weights && weights->size() != bound.table.n_rows) {
-          throw common::InputError("weights: expected one for each row");
+          throw common::InputError("weights: expected one per row");
         }
         std::span<const common::Row> rows;
         if (among) rows = {among->data(), among->size()};
         for (const common::Row row : rows) {
-          if (row >= bound.table.n_rows) throw common::InputError("among: no such row");
+          if (row >= bound.table.n_rows)
+            throw common::InputError("among: " + std::to_string(row) +
+                                     " is not a row of the table");
         }
         const nb::gil_scoped_release release;
         return std::make_shared<table::BinnedMatrix>(bound.table, max_bins, n_threads, rows,
@@ -240,7 +301,7 @@ void bind_boosting(nb::module_& m) {
       [](const nb::list& given, std::size_t n_rows) {
         std::vector<table::BinnedColumn> bins;
         for (const nb::handle item : given) {
-          const auto one = nb::cast<nb::tuple>(item);  // cuts or bins of categories
+          const auto one = nb::cast<nb::tuple>(item);  // (categorical, cuts or bins of categories)
           table::BinnedColumn column;
           column.categorical = nb::cast<bool>(one[0]);
           if (column.categorical) {
@@ -253,7 +314,7 @@ void bind_boosting(nb::module_& m) {
             const auto cuts = nb::cast<Array<double>>(one[1]);
             column.cuts.assign(cuts.data(), cuts.data() + cuts.size());
             if (!std::is_sorted(column.cuts.begin(), column.cuts.end())) {
-              throw common::InputError("bins: expected cuts that ascend");
+              throw common::InputError("bins: expected ascending cuts");
             }
             column.n_bins = static_cast<std::uint32_t>(column.cuts.size() + 1);
           }
@@ -267,7 +328,7 @@ void bind_boosting(nb::module_& m) {
   const auto find_cuts_of = [](const auto& values, std::uint32_t max_bins, const Units& units) {
     if (max_bins < 2 || max_bins > 255) throw common::InputError("max_bins: expected 2 to 255");
     if (units && units->size() != values.size()) {
-      throw common::InputError("units: expected one for each value");
+      throw common::InputError("units: expected one per value");
     }
     std::vector<double> cuts;
     {
@@ -314,65 +375,14 @@ void bind_boosting(nb::module_& m) {
       nb::arg("table"), nb::arg("like"), nb::arg("n_threads"));
 
   nb::class_<boosting::BoostOptions>(m, "BoostOptions")
-      .def(nb::init<>())
-      .def(
-          "set_loss",
-          [](boosting::BoostOptions& self, const std::string& name, double parameter,
-             std::size_t n_scores) {
-            self.loss = make_loss(name, parameter, n_scores);
-            self.ranking.by_gain = name == "ndcg";
-            if (self.ranking.by_gain) self.ranking.ndcg_at = static_cast<std::size_t>(parameter);
-          },
-          nb::arg("name"), nb::arg("parameter"), nb::arg("n_scores"))
-      .def(
-          "set_growth",
-          [](boosting::BoostOptions& self, const std::string& name) {
-            self.tree.growth = growth_named(name);
-          },
-          nb::arg("name"))
-#define SPINNEY_RW(NAME, PATH)                                                             \
-  .def_prop_rw(                                                                            \
-      NAME, [](const boosting::BoostOptions& self) { return self.PATH; },                  \
-      [](boosting::BoostOptions& self, const decltype(boosting::BoostOptions{}.PATH)& v) { \
-        self.PATH = v;                                                                     \
-      })
-      // clang-format off
-      SPINNEY_RW("learning_rate", learning_rate)
-      SPINNEY_RW("groups", groups)
-      SPINNEY_RW("n_rounds", n_rounds)
-      SPINNEY_RW("first_round", first_round)
-      SPINNEY_RW("subsample", subsample)
-      SPINNEY_RW("by_gradient", by_gradient)
-      SPINNEY_RW("levels", loss.levels)
-      SPINNEY_RW("n_targets", loss.n_targets)
-      SPINNEY_RW("n_threads", n_threads)
-      SPINNEY_RW("max_leaves", tree.max_leaves)
-      SPINNEY_RW("max_depth", tree.max_depth)
-      SPINNEY_RW("tree_columns", tree.tree_columns)
-      SPINNEY_RW("level_columns", tree.level_columns)
-      SPINNEY_RW("node_columns", tree.node_columns)
-      SPINNEY_RW("interactions", tree.interactions)
-      SPINNEY_RW("seed", tree.seed)
-      SPINNEY_RW("l2", tree.split.l2)
-      SPINNEY_RW("l1", tree.split.l1)
-      SPINNEY_RW("min_gain", tree.split.min_gain)
-      SPINNEY_RW("min_hessian", tree.split.min_hessian)
-      SPINNEY_RW("min_rows", tree.split.min_rows)
-      SPINNEY_RW("monotonic", tree.split.monotonic)
-      .def_prop_rw(
-          "stretches",
-          [](const boosting::BoostOptions& self) {
-            std::vector<std::pair<std::size_t, std::uint64_t>> out;
-            for (const boosting::RowStretch& of : self.stretches) out.push_back({of.begin, of.number});
-            return out;
-          },
-          [](boosting::BoostOptions& self,
-             const std::vector<std::pair<std::size_t, std::uint64_t>>& stretches) {
-            self.stretches.clear();
-            for (const auto& [begin, number] : stretches) self.stretches.push_back({begin, number});
-          });
-  // clang-format on
-#undef SPINNEY_RW
+      .def("__init__", &create_options, nb::kw_only(), nb::arg("loss"), nb::arg("loss_parameter"),
+           nb::arg("n_scores"), nb::arg("n_targets"), nb::arg("levels"), nb::arg("group_starts"),
+           nb::arg("growth"), nb::arg("max_leaf_nodes").none(), nb::arg("max_depth").none(),
+           nb::arg("max_features_tree"), nb::arg("max_features_level"), nb::arg("max_features"),
+           nb::arg("interaction_cst"), nb::arg("seed"), nb::arg("l2_regularization"),
+           nb::arg("l1_regularization"), nb::arg("min_split_gain"), nb::arg("min_hessian_leaf"),
+           nb::arg("min_samples_leaf"), nb::arg("monotonic_cst"), nb::arg("learning_rate"),
+           nb::arg("subsample"), nb::arg("sampling"), nb::arg("row_ranges"));
 
   nb::class_<BoundValidation>(m, "BoostValidation")
       .def(
@@ -380,7 +390,7 @@ void bind_boosting(nb::module_& m) {
           [](BoundValidation* self, const std::shared_ptr<table::RowMatrix>& matrix,
              const Array<std::uint32_t>& rows, const TargetArray& targets,
              const std::optional<Array<double>>& weights, const OutArray<double>& scores,
-             std::vector<std::uint32_t> groups) {
+             std::vector<std::uint32_t> group_starts) {
             auto* made = new (self)
                 BoundValidation{matrix,
                                 std::visit([](const auto& of) { return nb::cast(of); }, targets),
@@ -389,17 +399,18 @@ void bind_boosting(nb::module_& m) {
                                 {}};
             made->validation = {matrix.get(),          {rows.data(), rows.data() + rows.size()},
                                 view_targets(targets), weights ? weights->data() : nullptr,
-                                scores.data(),         std::move(groups)};
+                                scores.data(),         std::move(group_starts)};
           },
           nb::arg("matrix"), nb::arg("rows"), nb::arg("targets").noconvert(),
           nb::arg("weights").none(), nb::arg("scores"),
-          nb::arg("groups") = std::vector<std::uint32_t>());
+          nb::arg("group_starts") = std::vector<std::uint32_t>());
 
   m.def("boost", &run_boost, nb::arg("matrix"), nb::arg("rows").none(),
         nb::arg("targets").noconvert(), nb::arg("weights").none(), nb::arg("scores"),
-        nb::arg("validation").none(), nb::arg("options"), nb::arg("forest"),
-        nb::arg("own_gradients").none(), nb::arg("progress").none(),
-        nb::arg("exchange").none() = nb::none(), nb::arg("after_round").none() = nb::none());
+        nb::arg("validation").none(), nb::arg("options"), nb::arg("forest"), nb::kw_only(),
+        nb::arg("first_round"), nb::arg("n_rounds"), nb::arg("n_threads"),
+        nb::arg("custom_derivatives").none() = nb::none(), nb::arg("exchange").none() = nb::none(),
+        nb::arg("after_round").none() = nb::none());
 
   m.def(
       "add_rounds",
@@ -409,8 +420,7 @@ void bind_boosting(nb::module_& m) {
         const std::size_t width = forest.shape.width();
         if (first > last || (width > 1 && n_scores > 1) ||
             out.size() != bound.table.n_rows * n_scores * width) {
-          throw common::InputError(
-              "add_rounds: out needs a row for each row, a column for each score");
+          throw common::InputError("add_rounds: expected out of shape (n_rows, n_scores)");
         }
         const nb::gil_scoped_release release;
         boosting::add_rounds(forest, bound.table, n_scores, first, last, n_threads, out.data());
@@ -438,7 +448,7 @@ void bind_boosting(nb::module_& m) {
             const std::size_t width = trees.shape.width();
             check_rounds(trees, n_rounds, width > 1 ? 1 : baseline.size());
             if (width > 1 && baseline.size() != width) {
-              throw common::InputError("RowScorer: expected a baseline for each score");
+              throw common::InputError("RowScorer: expected one baseline per score");
             }
             new (self)
                 BoundScorer{forest, {trees, std::move(baseline), n_rounds, link_named(link)}};

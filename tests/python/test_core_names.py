@@ -10,6 +10,7 @@ import pytest
 from spinney import _core
 from spinney.ensemble import AdaBoostClassifier, GradientBoostingRegressor
 from spinney.linear_model import Perceptron
+from support.boost_options import boost_options
 
 X = np.arange(20.0).reshape(10, 2)
 Y = np.arange(10) % 2
@@ -55,8 +56,9 @@ def _hnsw(name: str) -> None:
 
 
 PARAMETERS: dict[str, tuple[Callable[[str], None], str]] = {
-    "growth": (_core.BoostOptions().set_growth, "best_first"),
-    "loss": (lambda name: _core.BoostOptions().set_loss(name, 0.0, 1), "log_loss"),
+    "growth": (lambda name: boost_options(growth=name), "best_first"),
+    "loss": (lambda name: boost_options(loss=name), "log_loss"),
+    "sampling": (lambda name: boost_options(sampling=name), "gradient"),
     "link": (_row_scorer, "identity"),
     "criterion": (_criterion, "gini"),
     "importance": (_importance, "impurity"),

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "spinney/boosting/leaf_refit.h"
+#include "spinney/boosting/round_builder.h"
 #include "spinney/common/check.h"
 #include "spinney/common/fixed_point.h"
 #include "spinney/common/parallel.h"
@@ -80,17 +81,17 @@ double certain_size(const std::vector<std::int64_t>& sizes, double wanted,
 // Numbers of rows in the whole table, of which this worker may have a part.
 class RowNumbers {
  public:
-  explicit RowNumbers(const std::vector<RowStretch>& stretches) : stretches_(stretches) {}
+  explicit RowNumbers(const std::vector<RowRange>& ranges) : ranges_(ranges) {}
 
   // Of rows that ascend from call to call.
   std::uint64_t operator()(std::size_t row) {
-    if (stretches_.empty()) return row;
-    while (at_ + 1 < stretches_.size() && stretches_[at_ + 1].begin <= row) ++at_;
-    return stretches_[at_].number + (row - stretches_[at_].begin);
+    if (ranges_.empty()) return row;
+    while (at_ + 1 < ranges_.size() && ranges_[at_ + 1].begin <= row) ++at_;
+    return ranges_[at_].number + (row - ranges_[at_].begin);
   }
 
  private:
-  const std::vector<RowStretch>& stretches_;
+  const std::vector<RowRange>& ranges_;
   std::size_t at_ = 0;
 };
 
@@ -128,6 +129,7 @@ class Boosting {
         n_scores_(options.loss.n_scores),
         width_(forest.shape.width()),
         n_trees_(width_ > 1 ? 1 : n_scores_) {
+    check_options(options);
     n_learned_ = rows == nullptr ? n_rows_ : rows->size();
     meet();
     // The trees of a round do not depend on each other: where there are enough of them, each thread
@@ -149,8 +151,8 @@ class Boosting {
         n_scores_ == 1 && together_.builder != nullptr && !draws() && company_.n_rows > few_rows;
     const auto* const binned = dynamic_cast<const table::BinnedMatrix*>(&matrix);
     const bool by_row = binned != nullptr && binned->only_by_row();
-    in_blocks_ =
-        spent && by_row && !options.own_gradients && options.loss.kind != loss::LossKind::ranking;
+    in_blocks_ = spent && by_row && !options.custom_derivatives &&
+                 options.loss.kind != loss::LossKind::ranking;
     const std::size_t n_blocks = (n_rows_ + loss::row_block - 1) / loss::row_block;
     derivatives_.resize(2 * (in_blocks_ ? n_blocks * loss::row_block : n_rows_ * n_scores_));
     if (in_blocks_) {
@@ -161,7 +163,7 @@ class Boosting {
     if (spent && !by_row) {
       together_.builder->lend(reinterpret_cast<PackedSum*>(derivatives_.data()));
     }
-    constant_hessian_ = !options.own_gradients && !samples_by_gradient() &&
+    constant_hessian_ = !options.custom_derivatives && !samples_by_gradient() &&
                         options.loss.constant_hessian() &&
                         (weights == nullptr || row_weights_.whole);
   }
@@ -196,15 +198,15 @@ class Boosting {
 
   // Adds what the scores are worth now.
   void note(BoostHistory& history, bool of_train) {
-    if (options_.own_gradients) return;  // nobody told what the loss is
+    if (options_.custom_derivatives) return;  // nobody told what the loss is
     if (of_train) {
-      history.train.push_back(mean_loss(learned(), rows_, options_.groups, learned_total_));
+      history.train.push_back(mean_loss(learned(), rows_, options_.group_starts, learned_total_));
     }
     if (validation_.matrix == nullptr) return;
     const ScoredRows watched{validation_.targets, validation_.weights, validation_.scores,
                              validation_.matrix->n_rows()};
     history.validation.push_back(
-        mean_loss(watched, &validation_.rows, validation_.groups, watched_total_));
+        mean_loss(watched, &validation_.rows, validation_.group_starts, watched_total_));
   }
 
  private:
@@ -302,25 +304,25 @@ class Boosting {
 
   // Whether the mean loss can be found along with the derivatives: both are about all rows.
   bool sums_on_the_way() const {
-    return rows_ == nullptr && !options_.own_gradients &&
+    return rows_ == nullptr && !options_.custom_derivatives &&
            options_.loss.kind != loss::LossKind::ranking;
   }
 
   // Returns the mean loss, if it is wanted.
   double find_gradients(bool with_loss) {
-    if (options_.own_gradients) {
-      options_.own_gradients(scores_, derivatives());
+    if (options_.custom_derivatives) {
+      options_.custom_derivatives(scores_, derivatives());
       return 0;
     }
     const ScoredRows data = learned();
     if (options_.loss.kind == loss::LossKind::ranking) {
-      const std::size_t n_groups = options_.groups.size() - 1;
+      const std::size_t n_groups = options_.group_starts.size() - 1;
       const double work = 200.0 * static_cast<double>(n_rows_);
-      parallel_for(n_groups, worthwhile_threads(work, options_.n_threads, true),
-                   [&](std::size_t g, int) {
-                     loss::rank_derivatives(options_.ranking, data.whole(), options_.groups[g],
-                                            options_.groups[g + 1], derivatives());
-                   });
+      parallel_for(
+          n_groups, worthwhile_threads(work, options_.n_threads, true), [&](std::size_t g, int) {
+            loss::rank_derivatives(options_.ranking, data.whole(), options_.group_starts[g],
+                                   options_.group_starts[g + 1], derivatives());
+          });
       return 0;
     }
     if (with_loss) {
@@ -402,7 +404,9 @@ class Boosting {
     return std::ldexp(0.75, 8 * step);
   }
 
-  bool samples_by_gradient() const { return options_.by_gradient && options_.subsample < 1; }
+  bool samples_by_gradient() const {
+    return options_.sampling == Sampling::gradient && options_.subsample < 1;
+  }
   bool draws() const { return options_.subsample < 1; }
 
   void draw_rows(std::size_t round) {
@@ -410,7 +414,7 @@ class Boosting {
     drawn_.clear();
     left_out_.clear();
     common::Stream stream(options_.tree.seed, common::Purpose::rows, round);
-    if (options_.by_gradient) {
+    if (options_.sampling == Sampling::gradient) {
       draw_by_gradient(stream);
     } else {
       draw_evenly(stream);
@@ -420,7 +424,8 @@ class Boosting {
     if (n_drawn > 0) return;
     drawn_.swap(left_out_);  // nobody drew a row: all count
     for (const Row row : drawn_) {
-      if (options_.by_gradient) drawn_weights_[row] = weights_ == nullptr ? 1.0 : weights_[row];
+      if (options_.sampling == Sampling::gradient)
+        drawn_weights_[row] = weights_ == nullptr ? 1.0 : weights_[row];
     }
   }
 
@@ -430,7 +435,7 @@ class Boosting {
 
   // A row is drawn or not by its number in the whole table, whoever has it.
   void draw_evenly(const common::Stream& stream) {
-    RowNumbers number(options_.stretches);
+    RowNumbers number(options_.row_ranges);
     for (std::size_t i = 0; i < n_learned_; ++i) {
       const Row row = learned_row(i);
       const bool drawn = stream.uniform_at(number(row)) < options_.subsample;
@@ -439,7 +444,7 @@ class Boosting {
   }
 
   void draw_by_gradient(const common::Stream& stream) {
-    const double curvature = options_.tree.split.l2;
+    const double curvature = options_.tree.split.l2_regularization;
     std::vector<double> sizes(n_learned_);
     double largest = 0;
     for (std::size_t i = 0; i < n_learned_; ++i) {
@@ -462,7 +467,7 @@ class Boosting {
     const double wanted = options_.subsample * static_cast<double>(learned_total_.n_rows);
     const double certain = certain_size(of_row, wanted, exchange_);
     drawn_weights_.resize(n_rows_);
-    RowNumbers number(options_.stretches);
+    RowNumbers number(options_.row_ranges);
     for (std::size_t i = 0; i < n_learned_; ++i) {
       const Row row = learned_row(i);
       const double chance =
@@ -497,7 +502,7 @@ class Boosting {
     if (draws()) n_all = exchange_ == nullptr ? n : static_cast<std::uint64_t>(tree.n_rows[0]);
     // With few rows it costs nothing; with many the packed sums err by less than a millionth.
     if (n_all <= few_rows) worker.builder->refine_leaves(of);
-    if (options_.loss.uses_line_search() && !options_.own_gradients)
+    if (options_.loss.uses_line_search() && !options_.custom_derivatives)
       refit(worker, options_.loss.of_score(k), row_weights, scores);
     for (double& value : tree.value) value *= options_.learning_rate;
     update(worker, scores);

@@ -83,7 +83,8 @@ class CommonSearch {
                const NodeToSplit* counts, const SplitRules& rules)
       : matrix_(matrix), nodes_(nodes), counts_(counts), rules_(rules) {
     for (const NodeToSplit& node : nodes) {
-      rounding_ += rounding_share * plain_score(unpack(node.total, node.scale), rules.l2);
+      rounding_ +=
+          rounding_share * plain_score(unpack(node.total, node.scale), rules.l2_regularization);
     }
   }
 
@@ -105,21 +106,21 @@ class CommonSearch {
   }
 
  private:
-  bool plain() const { return rules_.l1 == 0 && rules_.monotonic.empty(); }
+  bool plain() const { return rules_.l1_regularization == 0 && rules_.monotonic_cst.empty(); }
 
   // Whether both sides have enough rows.
   bool enough(PackedSum left) const {
-    return std::min(left, counts_->total - left) >= static_cast<PackedSum>(rules_.min_rows);
+    return std::min(left, counts_->total - left) >= static_cast<PackedSum>(rules_.min_samples_leaf);
   }
 
   void add(const NodeToSplit& node, const PackedSum* prefix, std::size_t n, std::int8_t sign,
            double l2, double* gains) const {
     if (plain()) {
       const PackedScale& scale = node.scale;
-      const double units = std::ceil(rules_.min_hessian / scale.hessian);
-      const auto rows = static_cast<double>(rules_.min_rows);
+      const double units = std::ceil(rules_.min_hessian_leaf / scale.hessian);
+      const auto rows = static_cast<double>(rules_.min_samples_leaf);
       const double least = std::max(1.0, scale.counts ? std::max(units, rows) : units);
-      const double parent = plain_score(unpack(node.total, scale), rules_.l2);
+      const double parent = plain_score(unpack(node.total, scale), rules_.l2_regularization);
       add_gains({prefix, n, node.total, scale, l2, least, parent}, gains);
       return;
     }
@@ -130,7 +131,8 @@ class CommonSearch {
 
   void search_numbers(std::uint32_t feature, BinSplit& best) const {
     const table::BinnedColumn& column = matrix_.column(feature);
-    const std::int8_t sign = rules_.monotonic.empty() ? std::int8_t{0} : rules_.monotonic[feature];
+    const std::int8_t sign =
+        rules_.monotonic_cst.empty() ? std::int8_t{0} : rules_.monotonic_cst[feature];
     const std::uint32_t n_cuts = column.has_missing ? column.n_bins : column.n_bins - 1;
     if (n_cuts == 0) return;
     const int n_directions = column.has_missing ? 2 : 1;
@@ -142,7 +144,7 @@ class CommonSearch {
         const PackedSum* const sums = sums_of(matrix_, feature, node, own);
         PackedSum left = direction == 1 ? sums[column.missing_code()] : 0;
         for (std::uint32_t code = 0; code < n_cuts; ++code) prefix[code] = left += sums[code];
-        add(node, prefix.data(), n_cuts, sign, rules_.l2, gains.data());
+        add(node, prefix.data(), n_cuts, sign, rules_.l2_regularization, gains.data());
       }
       if (counts_ != nullptr) {
         const PackedSum* const sums = sums_of(matrix_, feature, *counts_, own);
@@ -153,7 +155,7 @@ class CommonSearch {
         }
       }
       for (std::uint32_t code = 0; code < n_cuts; ++code) {
-        const double gain = 0.5 * gains[code] - rules_.min_gain;
+        const double gain = 0.5 * gains[code] - rules_.min_split_gain;
         if (!(gain > std::max(best.gain, rounding_))) continue;
         best.gain = gain;
         best.code = code;
@@ -198,7 +200,8 @@ class CommonSearch {
               [&](std::uint32_t a, std::uint32_t b) {
                 return ratio[a] < ratio[b] || (ratio[a] == ratio[b] && a < b);
               });
-    const double l2 = n == 2 ? rules_.l2 : rules_.l2 + rules_.category_l2;
+    const double l2 =
+        n == 2 ? rules_.l2_regularization : rules_.l2_regularization + rules_.category_l2;
     std::array<double, most_codes> gains{};
     CodeSums prefix;
     for (const NodeToSplit& node : nodes_) {
@@ -218,7 +221,7 @@ class CommonSearch {
     std::size_t cut = n;
     for (std::size_t i = 0; i + 1 < n; ++i) {
       if (std::min(i + 1, n - i - 1) > rules_.max_category_group) continue;
-      const double gain = 0.5 * gains[i] - rules_.min_gain;
+      const double gain = 0.5 * gains[i] - rules_.min_split_gain;
       if (!(gain > std::max(best.gain, rounding_))) continue;
       best.gain = gain;
       cut = i;
@@ -246,15 +249,15 @@ double gain_of(const NodeToSplit& node, PackedSum left, std::int8_t sign, double
   const PackedScale& scale = node.scale;
   const Sums a = unpack(left, scale);
   const Sums b = unpack(node.total - left, scale);
-  if (a.hessian < rules.min_hessian || b.hessian < rules.min_hessian) return 0;
+  if (a.hessian < rules.min_hessian_leaf || b.hessian < rules.min_hessian_leaf) return 0;
   if (hessian_units(left) == 0 || hessian_units(node.total - left) == 0) return 0;
   if (scale.counts && std::min(hessian_units(left), hessian_units(node.total - left)) <
-                          static_cast<std::uint32_t>(rules.min_rows)) {
+                          static_cast<std::uint32_t>(rules.min_samples_leaf)) {
     return 0;
   }
   const auto objective = [&](const Sums& sums, double penalty) {
-    const double weight = leaf_weight(sums, rules.l1, penalty, node.bounds);
-    return -(sums.gradient * weight + rules.l1 * std::abs(weight) +
+    const double weight = leaf_weight(sums, rules.l1_regularization, penalty, node.bounds);
+    return -(sums.gradient * weight + rules.l1_regularization * std::abs(weight) +
              0.5 * (sums.hessian + penalty) * weight * weight);
   };
   if (sign != 0) {
@@ -262,7 +265,8 @@ double gain_of(const NodeToSplit& node, PackedSum left, std::int8_t sign, double
     const double weight_right = leaf_weight(b, rules, node.bounds);
     if (sign > 0 ? weight_left > weight_right : weight_left < weight_right) return 0;
   }
-  return objective(a, l2) + objective(b, l2) - objective(unpack(node.total, scale), rules.l2);
+  return objective(a, l2) + objective(b, l2) -
+         objective(unpack(node.total, scale), rules.l2_regularization);
 }
 
 PackedSum left_sum(const table::BinnedMatrix& matrix, const NodeToSplit& node,

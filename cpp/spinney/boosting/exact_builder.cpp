@@ -50,7 +50,7 @@ double ExactBuilder::count_of(Row row) const { return weights_.whole ? weights_.
 // Twice what a leaf takes off the objective.
 double ExactBuilder::score(const Sums& sums, double l2, const Bounds& bounds) const {
   if (!(sums.hessian + l2 > 0)) return 0;
-  const double l1 = rules_.split.l1;
+  const double l1 = rules_.split.l1_regularization;
   const double weight = leaf_weight(sums, l1, l2, bounds);
   return -(2 * sums.gradient * weight + 2 * l1 * std::abs(weight) +
            (sums.hessian + l2) * weight * weight);
@@ -60,15 +60,15 @@ void ExactBuilder::offer(const Node& node, const Part& left, std::int8_t sign, d
                          Split& best, bool& better) const {
   better = false;
   const Sums right = without(node.total, left.sums);
-  const auto fewest = static_cast<double>(rules_.split.min_rows);
+  const auto fewest = static_cast<double>(rules_.split.min_samples_leaf);
   if (left.n_rows < fewest || node.n_rows - left.n_rows < fewest) return;
   // Sums of second derivatives that are rounding beside those of a heavy row say nothing about a
   // leaf.
-  const double least = std::max(rules_.split.min_hessian, rounding_share * largest_.hessian);
+  const double least = std::max(rules_.split.min_hessian_leaf, rounding_share * largest_.hessian);
   if (left.sums.hessian < least || right.hessian < least) return;
-  const double whole = score(node.total, rules_.split.l2, node.bounds);
+  const double whole = score(node.total, rules_.split.l2_regularization, node.bounds);
   const double parts = score(left.sums, l2, node.bounds) + score(right, l2, node.bounds);
-  const double gain = 0.5 * (parts - whole) - rules_.split.min_gain;
+  const double gain = 0.5 * (parts - whole) - rules_.split.min_split_gain;
   if (!(gain > std::max(best.gain, rounding_share * whole))) return;
   if (sign != 0) {
     const double a = leaf_weight(left.sums, rules_.split, node.bounds);
@@ -85,7 +85,7 @@ ExactBuilder::Split ExactBuilder::search_numbers(const Node& node, std::uint32_t
   const Row* const order = order_[feature].data() + node.begin;
   const std::size_t n = node.end - node.begin;
   const std::int8_t sign =
-      rules_.split.monotonic.empty() ? std::int8_t{0} : rules_.split.monotonic[feature];
+      rules_.split.monotonic_cst.empty() ? std::int8_t{0} : rules_.split.monotonic_cst[feature];
   std::size_t n_known = n;
   Part missing;
   while (n_known > 0 && std::isnan(column.values[order[n_known - 1]])) {
@@ -104,7 +104,7 @@ ExactBuilder::Split ExactBuilder::search_numbers(const Node& node, std::uint32_t
         continue;
       }
       bool better = false;
-      offer(node, left, sign, rules_.split.l2, best, better);
+      offer(node, left, sign, rules_.split.l2_regularization, best, better);
       if (!better) continue;
       // With all values on the left, missing ones are parted from them.
       best.threshold = last ? std::numeric_limits<double>::infinity()
@@ -140,7 +140,8 @@ ExactBuilder::Split ExactBuilder::search_categories(const Node& node, std::uint3
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return ratio(a) < ratio(b) || (ratio(a) == ratio(b) && a < b);
   });
-  const double l2 = n == 2 ? rules_.split.l2 : rules_.split.l2 + rules_.split.category_l2;
+  const double l2 = n == 2 ? rules_.split.l2_regularization
+                           : rules_.split.l2_regularization + rules_.split.category_l2;
   Part left;
   std::size_t cut = n;
   for (std::size_t i = 0; i + 1 < n; ++i) {
@@ -229,14 +230,14 @@ void ExactBuilder::part(std::size_t which) {
   left.total = split.left;
   right.total = without(parent.total, split.left);
   left.bounds = right.bounds = parent.bounds;
-  if (!rules_.split.monotonic.empty()) {
-    tighten(rules_.split.monotonic[split.feature], left.total, right.total, left.bounds,
+  if (!rules_.split.monotonic_cst.empty()) {
+    tighten(rules_.split.monotonic_cst[split.feature], left.total, right.total, left.bounds,
             right.bounds);
   }
   left.name = name_of_child(parent.name, true);
   right.name = name_of_child(parent.name, false);
   left.path = parent.path;
-  if (!rules_.interactions.empty()) left.path.push_back(split.feature);
+  if (!rules_.interaction_cst.empty()) left.path.push_back(split.feature);
   right.path = left.path;
   for (Node* const child : {&left, &right}) {
     for (std::size_t i = child->begin; i < child->end; ++i) {
@@ -250,7 +251,7 @@ void ExactBuilder::part(std::size_t which) {
   tree_.left[at] = left.index;
   tree_.right[at] = right.index;
   tree_.max_depth = std::max(tree_.max_depth, static_cast<std::int32_t>(left.depth));
-  if (nodes_.size() + 1 < rules_.max_leaves) {
+  if (nodes_.size() + 1 < rules_.max_leaf_nodes) {
     search(left);
     search(right);
   }
@@ -302,9 +303,9 @@ void ExactBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_row
   root.index = tree_.add_leaf(0, 0, 0);
   describe(0, root.total, root.bounds, n_rows);
   questions_.resize(1);
-  if (rules_.max_leaves > 1) search(root);
+  if (rules_.max_leaf_nodes > 1) search(root);
   nodes_.push_back(std::move(root));
-  while (nodes_.size() < rules_.max_leaves) {
+  while (nodes_.size() < rules_.max_leaf_nodes) {
     const std::size_t next = next_leaf(nodes_);
     if (next == nodes_.size()) break;
     watch.poll((nodes_[next].end - nodes_[next].begin) * matrix_.n_features() * 10);

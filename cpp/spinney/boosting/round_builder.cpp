@@ -114,8 +114,8 @@ void RoundBuilder::describe(std::size_t at, const Sums& sums, const Bounds& boun
   tree_.value[at] = weight;
   tree_.weight[at] = sums.hessian;
   tree_.n_rows[at] = static_cast<std::int64_t>(n_rows);
-  const double gain =
-      -(sums.gradient * weight + 0.5 * (sums.hessian + rules_.split.l2) * weight * weight);
+  const double gain = -(sums.gradient * weight +
+                        0.5 * (sums.hessian + rules_.split.l2_regularization) * weight * weight);
   tree_.impurity[at] = sums.hessian > 0 ? -gain / sums.hessian : 0.0;
 }
 
@@ -152,21 +152,21 @@ void RoundBuilder::draw(std::vector<std::uint8_t>& columns, double share,
 
 void RoundBuilder::draw_tree_columns(std::size_t n_features) {
   tree_columns_.assign(n_features, 1);
-  draw(tree_columns_, rules_.tree_columns, 0);
+  draw(tree_columns_, rules_.max_features_tree, 0);
 }
 
 std::vector<std::uint8_t> RoundBuilder::allowed_columns(
     std::size_t n_features, std::size_t depth, std::uint64_t name,
     const std::vector<std::uint32_t>& path) const {
-  if (rules_.interactions.empty() && !draws(rules_.tree_columns) && !draws(rules_.level_columns) &&
-      !draws(rules_.node_columns)) {
+  if (rules_.interaction_cst.empty() && !draws(rules_.max_features_tree) &&
+      !draws(rules_.max_features_level) && !draws(rules_.max_features)) {
     return {};
   }
   std::vector<std::uint8_t> columns = tree_columns_;
-  if (!rules_.interactions.empty()) {
+  if (!rules_.interaction_cst.empty()) {
     // Columns of the sets that hold all columns asked about so far.
     std::vector<std::uint8_t> together(n_features);
-    for (const std::vector<std::uint32_t>& set : rules_.interactions) {
+    for (const std::vector<std::uint32_t>& set : rules_.interaction_cst) {
       const bool holds = std::all_of(path.begin(), path.end(), [&](std::uint32_t f) {
         return std::find(set.begin(), set.end(), f) != set.end();
       });
@@ -176,23 +176,25 @@ std::vector<std::uint8_t> RoundBuilder::allowed_columns(
     for (std::size_t f = 0; f < together.size(); ++f) columns[f] &= together[f];
   }
   // Streams of levels and nodes do not meet that of the tree, 0.
-  draw(columns, rules_.level_columns, 1 + depth);
-  draw(columns, rules_.node_columns, (std::uint64_t{1} << 63) | name);
+  draw(columns, rules_.max_features_level, 1 + depth);
+  draw(columns, rules_.max_features, (std::uint64_t{1} << 63) | name);
   return columns;
 }
 
 std::unique_ptr<RoundBuilder> make_builder(const table::RowMatrix& matrix, std::size_t n_outputs,
                                            const TreeRules& rules, int n_threads) {
   const auto* const binned = dynamic_cast<const table::BinnedMatrix*>(&matrix);
-  if (n_outputs > 1) {
-    if (binned == nullptr) {
+  if (binned == nullptr) {
+    if (n_outputs > 1) {
       throw common::InputError("max_bins=None: expected one output, got several");
     }
-    return std::make_unique<VectorBuilder>(*binned, n_outputs, rules, n_threads);
+    const auto& exact = dynamic_cast<const table::ExactMatrix&>(matrix);
+    check_columns(rules, exact.n_features());
+    return std::make_unique<ExactBuilder>(exact, rules, n_threads);
   }
-  if (binned != nullptr) return std::make_unique<TreeBuilder>(*binned, rules, n_threads);
-  return std::make_unique<ExactBuilder>(dynamic_cast<const table::ExactMatrix&>(matrix), rules,
-                                        n_threads);
+  check_columns(rules, binned->n_features());
+  if (n_outputs > 1) return std::make_unique<VectorBuilder>(*binned, n_outputs, rules, n_threads);
+  return std::make_unique<TreeBuilder>(*binned, rules, n_threads);
 }
 
 }  // namespace spinney::boosting

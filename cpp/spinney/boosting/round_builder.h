@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "spinney/boosting/boost_options.h"
 #include "spinney/boosting/split.h"
 #include "spinney/common/random.h"
 #include "spinney/common/watch.h"
@@ -12,26 +13,6 @@
 #include "spinney/tree/tree.h"
 
 namespace spinney::boosting {
-
-enum class Growth : std::uint8_t {
-  best_first,  // the leaf that gains most is parted next
-  level_wise,  // all leaves of a level before those of the next
-  oblivious,   // the same question for all leaves of a level
-};
-
-struct TreeRules {
-  SplitRules split;
-  Growth growth = Growth::best_first;
-  std::size_t max_leaves = 31;
-  std::size_t max_depth = 1000;
-  // Shares of the columns that a tree, a level and a node may use; each draws from the one before.
-  double tree_columns = 1;
-  double level_columns = 1;
-  double node_columns = 1;
-  // Sets of columns that may meet on a path; empty: any.
-  std::vector<std::vector<std::uint32_t>> interactions;
-  std::uint64_t seed = 0;
-};
 
 // Where the rows of a leaf lie among the builder's rows.
 struct LeafRows {

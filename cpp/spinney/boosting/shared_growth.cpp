@@ -20,7 +20,7 @@ void TreeBuilder::start_together(Node& root) {
   root.total = message_[0];
   root.n_counted = static_cast<std::uint64_t>(message_[1]);
   root.n_all = scale_.n_rows;
-  if (!may_split(root) || rules_.max_leaves < 2) return;
+  if (!may_split(root) || rules_.max_leaf_nodes < 2) return;
   root.histogram = take_histogram();
   std::copy_n(message_.data() + 2, n_codes, root.histogram);
   if (rules_.growth != Growth::oblivious) search_together({&root});
@@ -133,7 +133,7 @@ std::vector<TreeBuilder::Node*> TreeBuilder::take_several() {
     Node* node;
     std::size_t n_before;  // nodes that are parted before it for certain
   };
-  const std::size_t left_over = rules_.max_leaves - n_leaves_;
+  const std::size_t left_over = rules_.max_leaf_nodes - n_leaves_;
   std::vector<Turn> turns = waiting_;
   std::vector<Prospect> candidates;
   std::size_t n_sure = 0;
@@ -200,7 +200,7 @@ void TreeBuilder::grow_by_gain_together(common::Watch& watch) {
 }
 
 void TreeBuilder::grow_by_level_together(common::Watch& watch) {
-  level_limit_ = std::min<std::size_t>(rules_.max_depth, std::bit_width(rules_.max_leaves) - 1);
+  level_limit_ = std::min<std::size_t>(rules_.max_depth, std::bit_width(rules_.max_leaf_nodes) - 1);
   std::vector<Node*> asked;
   for (std::size_t depth = 0; depth < level_limit_; ++depth) {
     if (!ask_level(depth, watch, asked).found() || asked.empty()) break;

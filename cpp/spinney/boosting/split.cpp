@@ -75,25 +75,25 @@ class ColumnSearch {
                const SplitRules& rules)
       : matrix_(matrix), node_(node), scale_(scale), rules_(rules) {
     total_ = unpack(node.total, scale);
-    bounded_ = !rules.monotonic.empty();
+    bounded_ = !rules.monotonic_cst.empty();
     n_counted_ = static_cast<std::uint64_t>(node.n_counted);
     of_rows_ = node.sums.packed;
     if (node.histogram == nullptr && node.sums.by_row && node.rows != nullptr) {
       for (std::size_t i = 0; i < node.n_rows; ++i) gathered_[i] = of_rows_[node.rows[i]];
       of_rows_ = gathered_.data();
     }
-    parent_score_ = score(total_, rules_.l2);
+    parent_score_ = score(total_, rules_.l2_regularization);
     rounding_ = rounding_share * parent_score_;
-    const double units = std::ceil(rules.min_hessian / scale.hessian);
+    const double units = std::ceil(rules.min_hessian_leaf / scale.hessian);
     const double fewest =
-        scale.counts ? std::max(units, static_cast<double>(rules.min_rows)) : units;
+        scale.counts ? std::max(units, static_cast<double>(rules.min_samples_leaf)) : units;
     min_units_ = static_cast<std::uint32_t>(std::clamp(fewest, 1.0, 0x1p32 - 1));
-    const double l2_units = rules.l2 / scale.hessian;
+    const double l2_units = rules.l2_regularization / scale.hessian;
     const double all = static_cast<double>(hessian_units(node.total)) + 2 * l2_units;
     unit_ = static_cast<float>(1 / all);
     l2_ = static_cast<float>(l2_units / all);
-    sure_units_ = scale.counts ? static_cast<std::uint64_t>(rules.min_rows)
-                               : static_cast<std::uint64_t>(rules.min_rows) * scale.most;
+    sure_units_ = scale.counts ? static_cast<std::uint64_t>(rules.min_samples_leaf)
+                               : static_cast<std::uint64_t>(rules.min_samples_leaf) * scale.most;
   }
 
   // exact: the rows have been counted, so that nothing about the result is unsure. Of few rows they
@@ -115,7 +115,7 @@ class ColumnSearch {
     }
     if (column.categorical) {
       search_categories(column, best);
-    } else if (!bounded_ && rules_.l1 == 0) {
+    } else if (!bounded_ && rules_.l1_regularization == 0) {
       search_plainly(column, best);
     } else {
       search_numbers(feature, column, best);
@@ -158,13 +158,13 @@ class ColumnSearch {
     for (std::uint32_t code = 0; code < column.n_codes(); ++code) {
       (split.goes_left(code, column.missing_code()) ? n_left : n_right) += row_counts_[code];
     }
-    return std::min(n_left, n_right) >= rules_.min_rows;
+    return std::min(n_left, n_right) >= rules_.min_samples_leaf;
   }
 
  private:
   double soft(double gradient) const {
-    if (rules_.l1 == 0) return gradient;
-    const double size = std::abs(gradient) - rules_.l1;
+    if (rules_.l1_regularization == 0) return gradient;
+    const double size = std::abs(gradient) - rules_.l1_regularization;
     return size > 0 ? std::copysign(size, gradient) : 0.0;
   }
 
@@ -179,7 +179,7 @@ class ColumnSearch {
   }
 
   double score_of_both(const Sums& a, const Sums& b, double l2) const {
-    if (bounded_ || rules_.l1 != 0) return score(a, l2) + score(b, l2);
+    if (bounded_ || rules_.l1_regularization != 0) return score(a, l2) + score(b, l2);
     const double below_a = a.hessian + l2;
     const double below_b = b.hessian + l2;
     if (!(below_a > 0 && below_b > 0)) return score(a, l2) + score(b, l2);
@@ -190,8 +190,9 @@ class ColumnSearch {
   // Whether a side may be a leaf; 2: if its rows are counted.
   int allows(PackedSum side, std::uint64_t n_rows) const {
     const std::uint32_t units = hessian_units(side);
-    if (units == 0 || static_cast<double>(units) * scale_.hessian < rules_.min_hessian) return 0;
-    if (counts_ != nullptr) return n_rows >= rules_.min_rows ? 1 : 0;
+    if (units == 0 || static_cast<double>(units) * scale_.hessian < rules_.min_hessian_leaf)
+      return 0;
+    if (counts_ != nullptr) return n_rows >= rules_.min_samples_leaf ? 1 : 0;
     if (units >= sure_units_) return 1;
     return scale_.counts ? 0 : 2;
   }
@@ -206,7 +207,7 @@ class ColumnSearch {
     if (right_fits == 0) return;
     const Sums a = unpack(left, scale_);
     const Sums b = unpack(right, scale_);
-    const double gain = 0.5 * (score_of_both(a, b, l2) - parent_score_) - rules_.min_gain;
+    const double gain = 0.5 * (score_of_both(a, b, l2) - parent_score_) - rules_.min_split_gain;
     if (!(gain > std::max(best.split.gain, rounding_))) return;
     if (sign != 0) {
       const double weight_left = leaf_weight(a, rules_, node_.bounds);
@@ -244,7 +245,7 @@ class ColumnSearch {
       } else {
         // Only codes that occur and leave enough rows on either side.
         std::uint64_t n_left = direction == 1 ? counts_[column.missing_code()] : 0;
-        const std::uint64_t min_rows = rules_.min_rows;
+        const std::uint64_t min_rows = rules_.min_samples_leaf;
         const std::uint64_t most_left = n_counted_ - std::min(n_counted_, min_rows);
         const auto add = [&](std::uint32_t code) {
           left += sums[code];
@@ -268,9 +269,9 @@ class ColumnSearch {
           best_cut({prefix.data() + first, n_sums, node_.total, min_units_, unit_, l2_});
       if (found == n_sums) continue;
       const PackedSum chosen = prefix[first + found];
-      const double score =
-          score_of_both(unpack(chosen, scale_), unpack(node_.total - chosen, scale_), rules_.l2);
-      const double gain = 0.5 * (score - parent_score_) - rules_.min_gain;
+      const double score = score_of_both(
+          unpack(chosen, scale_), unpack(node_.total - chosen, scale_), rules_.l2_regularization);
+      const double gain = 0.5 * (score - parent_score_) - rules_.min_split_gain;
       if (!(gain > std::max(best.split.gain, rounding_))) continue;
       best.split.gain = gain;
       best.split.left = chosen;
@@ -291,7 +292,8 @@ class ColumnSearch {
   void search_numbers(std::uint32_t feature, const table::BinnedColumn& column,
                       Candidate& best) const {
     const PackedSum* const sums = sums_;
-    const std::int8_t sign = rules_.monotonic.empty() ? std::int8_t{0} : rules_.monotonic[feature];
+    const std::int8_t sign =
+        rules_.monotonic_cst.empty() ? std::int8_t{0} : rules_.monotonic_cst[feature];
     const PackedSum missing = column.has_missing ? sums[column.missing_code()] : 0;
     const std::uint64_t n_missing =
         counts_ != nullptr && column.has_missing ? counts_[column.missing_code()] : 0;
@@ -308,7 +310,7 @@ class ColumnSearch {
         if (sums[code] == 0) continue;
         left += sums[code];
         bool better = false;
-        offer(left, n_left, rules_.l2, sign, best, better);
+        offer(left, n_left, rules_.l2_regularization, sign, best, better);
         if (better) {
           best.split.code = code;
           best.split.missing_left = direction == 1;
@@ -341,7 +343,8 @@ class ColumnSearch {
                 return a.ratio < b.ratio || (a.ratio == b.ratio && a.code < b.code);
               });
     // Two categories are one question, as of a number.
-    const double l2 = n == 2 ? rules_.l2 : rules_.l2 + rules_.category_l2;
+    const double l2 =
+        n == 2 ? rules_.l2_regularization : rules_.l2_regularization + rules_.category_l2;
     PackedSum left = 0;
     std::uint64_t n_left = 0;
     std::size_t cut = n;

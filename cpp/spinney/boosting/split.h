@@ -10,26 +10,12 @@
 #include <vector>
 
 #include "spinney/boosting/histogram.h"
+#include "spinney/boosting/split_rules.h"
 
 namespace spinney::boosting {
 
 // A gain below this share of what the node takes off the objective is rounding: its rows agree.
 constexpr double rounding_share = 1e-12;
-
-struct SplitRules {
-  double l2 = 0;
-  double l1 = 0;
-  double min_gain = 0;                    // γ
-  double min_hessian = 0;                 // of a leaf
-  std::size_t min_rows = 1;               // of a leaf
-  double category_l2 = 10;                // added to λ where categories are parted
-  double category_smooth = 10;            // rows' worth of doubt when categories are ordered
-  std::uint32_t max_category_group = 32;  // on the smaller side of a question
-  std::vector<std::int8_t> monotonic;     // empty, or a sign per column
-  // Empty, or for each column the first cut and the one after the last that leave min_rows of all
-  // rows on either side: beyond them no node needs to look.
-  std::vector<std::array<std::uint32_t, 2>> cuts;
-};
 
 // Limits of a leaf's weight that monotone constraints above it set.
 struct Bounds {
@@ -51,7 +37,7 @@ SPINNEY_INLINE Sums unpack(PackedSum sum, const PackedScale& scale) {
 double leaf_weight(const Sums& sums, double l1, double l2, const Bounds& bounds);
 
 inline double leaf_weight(const Sums& sums, const SplitRules& rules, const Bounds& bounds) {
-  return leaf_weight(sums, rules.l1, rules.l2, bounds);
+  return leaf_weight(sums, rules.l1_regularization, rules.l2_regularization, bounds);
 }
 
 struct BinSplit {

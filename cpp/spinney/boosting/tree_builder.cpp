@@ -68,7 +68,7 @@ RowSums TreeBuilder::sums_of(const Node& node) {
 }
 
 bool TreeBuilder::may_split(const Node& node) const {
-  const std::uint64_t fewest = std::max<std::uint64_t>(2, 2 * rules_.split.min_rows);
+  const std::uint64_t fewest = std::max<std::uint64_t>(2, 2 * rules_.split.min_samples_leaf);
   return node.depth < rules_.max_depth && node.n_counted >= fewest;
 }
 
@@ -188,7 +188,7 @@ void TreeBuilder::part_rows(Node& parent) {
 // leave them too few.
 bool TreeBuilder::has_enough(const Node& parent) const {
   return std::min(parent.left->n_counted, parent.right->n_counted) >=
-         std::max<std::size_t>(1, rules_.split.min_rows);
+         std::max<std::size_t>(1, rules_.split.min_samples_leaf);
 }
 
 void TreeBuilder::inherit(Node& parent) {
@@ -198,11 +198,11 @@ void TreeBuilder::inherit(Node& parent) {
   left.total = split.left;
   right.total = parent.total - split.left;
   left.bounds = right.bounds = parent.bounds;
-  if (!rules_.split.monotonic.empty()) {
-    tighten(rules_.split.monotonic[split.feature], unpack(left.total, scale_),
+  if (!rules_.split.monotonic_cst.empty()) {
+    tighten(rules_.split.monotonic_cst[split.feature], unpack(left.total, scale_),
             unpack(right.total, scale_), left.bounds, right.bounds);
   }
-  if (!rules_.interactions.empty()) {
+  if (!rules_.interaction_cst.empty()) {
     left.path = parent.path;
     left.path.push_back(split.feature);
     right.path = left.path;
@@ -309,7 +309,8 @@ void TreeBuilder::commit(Node& parent) {
 }
 
 void TreeBuilder::commit_prepared() {
-  while (n_leaves_ < rules_.max_leaves && !waiting_.empty() && waiting_.front().node->prepared) {
+  while (n_leaves_ < rules_.max_leaf_nodes && !waiting_.empty() &&
+         waiting_.front().node->prepared) {
     --n_begun_;
     commit(*pop(waiting_));
   }
@@ -319,7 +320,7 @@ void TreeBuilder::commit_prepared() {
 // while others prepare that, the next of those whose turn will come unless the tree is full before.
 TreeBuilder::Node* TreeBuilder::take() {
   commit_prepared();
-  const std::size_t left_over = rules_.max_leaves - n_leaves_;
+  const std::size_t left_over = rules_.max_leaf_nodes - n_leaves_;
   if (left_over == 0 || unprepared_.empty()) return nullptr;
   const bool has_its_turn = unprepared_.front().node == waiting_.front().node;
   if (!has_its_turn && n_begun_ >= left_over) return nullptr;
@@ -354,7 +355,7 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   if (weights.whole) {
     rules_.split.cuts.clear();
   } else if (rules_.split.cuts.empty()) {
-    rules_.split.cuts = cuts_worth_a_look(matrix_, rules_.split.min_rows);
+    rules_.split.cuts = cuts_worth_a_look(matrix_, rules_.split.min_samples_leaf);
   }
   draw_tree_columns(matrix_.n_features());
 
@@ -365,7 +366,7 @@ void TreeBuilder::grow(std::uint64_t number, const Row* rows, std::size_t n_rows
   const bool by_level = rules_.growth == Growth::oblivious;
   if (company_.exchange != nullptr) {
     start_together(root);
-  } else if (may_split(root) && rules_.max_leaves > 1) {
+  } else if (may_split(root) && rules_.max_leaf_nodes > 1) {
     without_histograms_ = by_level && counts_by_column(n_rows);
     if (by_level ? !without_histograms_ : n_rows > few_node_rows) {
       root.histogram = take_histogram();
@@ -421,7 +422,7 @@ PackedSum TreeBuilder::pack(const loss::Derivatives& of, const Row* rows, std::s
 // histogram has the codes of all columns: with few rows and many columns most of them are empty,
 // and with columns drawn nobody looks at most of it.
 bool TreeBuilder::counts_by_column(std::size_t n_rows) const {
-  const double share = rules_.tree_columns * rules_.level_columns * rules_.node_columns;
+  const double share = rules_.max_features_tree * rules_.max_features_level * rules_.max_features;
   const double n_codes =
       static_cast<double>(matrix_.n_codes()) / static_cast<double>(matrix_.n_features());
   return static_cast<double>(n_rows) * share <= 2 * n_codes;
@@ -452,14 +453,16 @@ BinSplit TreeBuilder::ask_level(std::size_t depth, common::Watch& watch,
     Node& node = *open[i];
     node.split = split;
     node.split.left = left_sum(matrix_, tasks[i], split);
-    const std::int8_t sign =
-        rules_.split.monotonic.empty() ? std::int8_t{0} : rules_.split.monotonic[split.feature];
-    node.split.gain = gain_of(tasks[i], node.split.left, sign, rules_.split.l2, rules_.split);
+    const std::int8_t sign = rules_.split.monotonic_cst.empty()
+                                 ? std::int8_t{0}
+                                 : rules_.split.monotonic_cst[split.feature];
+    node.split.gain =
+        gain_of(tasks[i], node.split.left, sign, rules_.split.l2_regularization, rules_.split);
     // A node that the question does not help may still be divided by it; one that it must not
     // divide (by its weights, or by a constraint) is not.
     const Sums left = unpack(node.split.left, scale_);
     const Sums right = unpack(node.total - node.split.left, scale_);
-    const bool heavy = std::min(left.hessian, right.hessian) >= rules_.split.min_hessian;
+    const bool heavy = std::min(left.hessian, right.hessian) >= rules_.split.min_hessian_leaf;
     if (heavy && (sign == 0 || node.split.gain != 0)) asked.push_back(&node);
   }
   return split;
@@ -467,7 +470,7 @@ BinSplit TreeBuilder::ask_level(std::size_t depth, common::Watch& watch,
 
 // One question a level, asked of all nodes that it leaves enough rows on both sides.
 void TreeBuilder::grow_by_level(common::Watch& watch) {
-  level_limit_ = std::min<std::size_t>(rules_.max_depth, std::bit_width(rules_.max_leaves) - 1);
+  level_limit_ = std::min<std::size_t>(rules_.max_depth, std::bit_width(rules_.max_leaf_nodes) - 1);
   std::vector<Node*> asked;
   for (std::size_t depth = 0; depth < level_limit_; ++depth) {
     if (!ask_level(depth, watch, asked).found()) break;

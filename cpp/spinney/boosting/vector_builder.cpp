@@ -68,7 +68,8 @@ void VectorBuilder::describe_all(const Node& node) {
     const double value = leaf_weight(sums, rules_.split, {});
     tree_.value[at * n_outputs_ + k] = value;
     weight += sums.hessian;
-    objective += sums.gradient * value + 0.5 * (sums.hessian + rules_.split.l2) * value * value;
+    objective += sums.gradient * value +
+                 0.5 * (sums.hessian + rules_.split.l2_regularization) * value * value;
   }
   tree_.weight[at] = weight;
   tree_.n_rows[at] = static_cast<std::int64_t>(node.end - node.begin);
@@ -100,7 +101,7 @@ void VectorBuilder::part(std::size_t which) {
   left.name = name_of_child(parent.name, true);
   right.name = name_of_child(parent.name, false);
   left.path = parent.path;
-  if (!rules_.interactions.empty()) left.path.push_back(split.feature);
+  if (!rules_.interaction_cst.empty()) left.path.push_back(split.feature);
   right.path = left.path;
   const auto at = static_cast<std::size_t>(parent.index);
   write_question(at, matrix_.column(split.feature), split);
@@ -113,7 +114,7 @@ void VectorBuilder::part(std::size_t which) {
   tree_.left[at] = left.index;
   tree_.right[at] = right.index;
   tree_.max_depth = std::max(tree_.max_depth, static_cast<std::int32_t>(left.depth));
-  if (nodes_.size() + 1 < rules_.max_leaves) {
+  if (nodes_.size() + 1 < rules_.max_leaf_nodes) {
     const bool left_is_smaller = left.end - left.begin <= right.end - right.begin;
     Node& small = left_is_smaller ? left : right;
     Node& large = left_is_smaller ? right : left;
@@ -169,12 +170,12 @@ void VectorBuilder::grow(std::uint64_t number, const common::Row* rows, std::siz
   root.index = tree_.add_leaf(0, 0, 0);
   describe_all(root);
   questions_.resize(1);
-  if (rules_.max_leaves > 1) {
+  if (rules_.max_leaf_nodes > 1) {
     count(root);
     search(root);
   }
   nodes_.push_back(std::move(root));
-  while (nodes_.size() < rules_.max_leaves) {
+  while (nodes_.size() < rules_.max_leaf_nodes) {
     const std::size_t next = next_leaf(nodes_);
     if (next == nodes_.size()) break;
     watch.poll((nodes_[next].end - nodes_[next].begin) * matrix_.n_features() * n_outputs_);

@@ -45,7 +45,11 @@ class Booster:
     baseline : ndarray of shape (n_scores,)
         Raw scores before the first round.
     options : _core.BoostOptions
-        All settings for the core.
+        Settings of the core.
+    n_threads : int
+        Number of threads.
+    n_rounds : int
+        Number of rounds so far.
     store : ForestStore
         Receives the trees.
     custom_derivatives : callable or None
@@ -72,6 +76,8 @@ class Booster:
     eval_set_scores: Any
     baseline: Any
     options: Any
+    n_threads: int
+    n_rounds: int
     store: ForestStore
     custom_derivatives: Callable[[], Any] | None = None
     number: int = 0
@@ -80,11 +86,6 @@ class Booster:
     train_losses: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     validation_losses: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     score: Callable[[], float] | None = None
-
-    @property
-    def n_rounds(self) -> int:
-        """Number of rounds so far."""
-        return int(self.options.first_round)
 
     def run(self, n_rounds: int) -> None:
         """Add rounds."""
@@ -104,7 +105,6 @@ class Booster:
         self.validation_losses = np.concatenate([self.validation_losses, validation])
 
     def _boost(self, n_rounds: int) -> tuple[Any, Any]:
-        self.options.n_rounds = n_rounds
         train, validation = _core.boost(
             self.bins.matrix,
             self.fold.train_rows,
@@ -114,12 +114,14 @@ class Booster:
             self.validation,
             self.options,
             self.store.core,
-            self.custom_derivatives,
-            None,
-            self.workers.totals.exchange,
-            None if self.checkpoints.after_round is None else self._after_round,
+            first_round=self.n_rounds,
+            n_rounds=n_rounds,
+            n_threads=self.n_threads,
+            custom_derivatives=self.custom_derivatives,
+            exchange=self.workers.totals.exchange,
+            after_round=None if self.checkpoints.after_round is None else self._after_round,
         )
-        self.options.first_round += n_rounds
+        self.n_rounds += n_rounds
         return train, validation
 
     def _after_round(self, number: int) -> None:
@@ -148,7 +150,7 @@ class Booster:
                     trees_per_round,
                     number,
                     number + 1,
-                    self.options.n_threads,
+                    self.n_threads,
                     updated,
                 )
                 scores[:] = updated.T
@@ -288,7 +290,7 @@ class Trial:
         one_by_one = self.boosters[0].workers.share_rows
         threads = 1 if one_by_one else min(n_threads, len(self.boosters))
         for booster in self.boosters:
-            booster.options.n_threads = max(1, n_threads // threads)
+            booster.n_threads = max(1, n_threads // threads)
         step = min(int(self.settings.n_iter_no_change), 25) if self.stops else 10
         with ThreadPoolExecutor(threads) as pool:
             while done < n_rounds:

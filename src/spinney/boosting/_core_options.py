@@ -45,37 +45,40 @@ def core_options(
     seed : int
         The seed of this booster.
     """
-    options = _core.BoostOptions()
-    options.set_loss(plan.loss.name, plan.loss.parameter, plan.loss.n_scores)
-    options.set_growth(settings.growth)
-    options.groups = list(plan.data.given.group_starts)
-    options.stretches = plan.data.workers.numbers.ranges
-    options.learning_rate = float(settings.learning_rate)
-    options.first_round = plan.n_rounds_before
-    options.subsample = float(settings.subsample)
-    options.by_gradient = estimator.sampling == "gradient"
-    options.levels = list(plan.loss.levels)
-    options.n_targets = plan.loss.n_targets
-    options.n_threads = plan.n_threads
-    unlimited = np.iinfo(np.int32).max
-    leaves = settings.max_leaf_nodes
-    options.max_leaves = unlimited if leaves is None else int(leaves)
-    options.max_depth = unlimited if estimator.max_depth is None else int(estimator.max_depth)
-    options.tree_columns = float(estimator.max_features_tree)
-    options.level_columns = float(estimator.max_features_level)
-    options.node_columns = float(settings.max_features)
-    options.seed = seed
-    # The core compares these with sums of weighted derivatives: divide them like the weights.
-    options.l2 = _scaled(settings.l2_regularization, weight_exponent)
-    options.l1 = _scaled(estimator.l1_regularization, weight_exponent)
-    options.min_gain = _scaled(estimator.min_split_gain, weight_exponent)
-    options.min_hessian = _scaled(estimator.min_hessian_leaf, weight_exponent)
-    options.min_rows = int(settings.min_samples_leaf)
-    options.monotonic = bins.extend_signs(_monotonic_signs(estimator, plan))
-    options.interactions = bins.extend_sets(
-        interaction_sets(estimator.interaction_cst, estimator.n_features_in_)
+
+    # The core compares penalties with sums of weighted derivatives: divide them like the weights.
+    def penalty(number: Any) -> float:
+        return _scaled(number, weight_exponent)
+
+    max_leaf_nodes, max_depth = settings.max_leaf_nodes, estimator.max_depth
+    return _core.BoostOptions(
+        loss=plan.loss.name,
+        loss_parameter=plan.loss.parameter,
+        n_scores=plan.loss.n_scores,
+        n_targets=plan.loss.n_targets,
+        levels=list(plan.loss.levels),
+        group_starts=list(plan.data.given.group_starts),
+        growth=settings.growth,
+        max_leaf_nodes=None if max_leaf_nodes is None else int(max_leaf_nodes),
+        max_depth=None if max_depth is None else int(max_depth),
+        max_features_tree=float(estimator.max_features_tree),
+        max_features_level=float(estimator.max_features_level),
+        max_features=float(settings.max_features),
+        interaction_cst=bins.extend_sets(
+            interaction_sets(estimator.interaction_cst, estimator.n_features_in_)
+        ),
+        seed=seed,
+        l2_regularization=penalty(settings.l2_regularization),
+        l1_regularization=penalty(estimator.l1_regularization),
+        min_split_gain=penalty(estimator.min_split_gain),
+        min_hessian_leaf=penalty(estimator.min_hessian_leaf),
+        min_samples_leaf=int(settings.min_samples_leaf),
+        monotonic_cst=bins.extend_signs(_monotonic_signs(estimator, plan)),
+        learning_rate=float(settings.learning_rate),
+        subsample=float(settings.subsample),
+        sampling=estimator.sampling,
+        row_ranges=plan.data.workers.numbers.ranges,
     )
-    return options
 
 
 def _monotonic_signs(estimator: Any, plan: FitPlan) -> list[int]:

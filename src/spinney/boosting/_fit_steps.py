@@ -107,6 +107,8 @@ def _make_booster(
         options=core_options(
             estimator, plan, settings, bins, weight_exponent=exponent, seed=plan.seed + index
         ),
+        n_threads=plan.n_threads,
+        n_rounds=plan.n_rounds_before,
         store=estimator._new_store(plan) if plan.before is None else plan.before.store,
         custom_derivatives=(
             custom_derivatives(estimator.loss, plan.loss, data.targets, scores)
@@ -188,7 +190,7 @@ def _restore(booster: Booster, estimator: Any, plan: FitPlan) -> None:
     trees_per_round = 1 if plan.loss.n_targets > 1 else plan.loss.n_scores
     n_rounds = len(booster.store) // trees_per_round
     booster.replay(n_rounds, tables, trees_per_round)
-    booster.options.first_round = n_rounds
+    booster.n_rounds = n_rounds
 
 
 def train_trial(trial: Trial, plan: FitPlan, number: int, hook: Any) -> Trial:

@@ -11,6 +11,8 @@
 #include "spinney/common/exp.h"
 #include "spinney/common/random.h"
 #include "spinney/ensemble/forest_reader.h"
+#include "spinney/table/binned_matrix.h"
+#include "spinney/table/cut_search.h"
 #include "spinney/table/exact_matrix.h"
 #include "testing.h"
 
@@ -80,9 +82,9 @@ BoostOptions options_with(int n_threads, std::size_t max_leaves) {
   BoostOptions options;
   options.n_rounds = 12;
   options.n_threads = n_threads;
-  options.tree.max_leaves = max_leaves;
-  options.tree.split.min_rows = 3;
-  options.tree.split.l2 = 1;
+  options.tree.max_leaf_nodes = max_leaves;
+  options.tree.split.min_samples_leaf = 3;
+  options.tree.split.l2_regularization = 1;
   return options;
 }
 
@@ -200,7 +202,7 @@ TEST(boosting_has_the_same_bits_on_any_number_of_threads) {
   for (const double subsample : {1.0, 0.6}) {
     BoostOptions options = options_with(1, 20);
     options.subsample = subsample;
-    options.tree.node_columns = subsample;
+    options.tree.max_features = subsample;
     const std::vector<double> alone = data.boost_with(options);
     options.n_threads = 3;
     const std::vector<double> together = data.boost_with(options);
@@ -316,7 +318,7 @@ TEST(oblivious_training_scores_equal_the_predictions) {
   BoostData data(1500);
   BoostOptions options = options_with(1, 16);
   options.tree.growth = Growth::oblivious;
-  options.tree.split.min_rows = 1;
+  options.tree.split.min_samples_leaf = 1;
   const std::vector<double> alone = data.boost_with(options);
   std::vector<double> predicted(1500);
   add_rounds(data.forest, data.table, 1, 0, 12, 2, predicted.data());
@@ -330,7 +332,7 @@ TEST(exact_training_scores_equal_the_predictions) {
   const table::ExactMatrix matrix(data.table, true, 2);
   BoostOptions options = options_with(1, 20);
   options.subsample = 0.7;
-  options.by_gradient = true;
+  options.sampling = Sampling::gradient;
   const std::vector<double> alone = data.boost_on(matrix, options);
   std::vector<double> predicted(1500);
   add_rounds(data.forest, data.table, 1, 0, 12, 2, predicted.data());

@@ -84,8 +84,8 @@ TEST(common_split_is_the_same_without_histograms) {
   std::vector<NodeToSplit> bare = counted;
   for (NodeToSplit& node : bare) node.histogram = nullptr;
   SplitRules rules;
-  rules.l2 = 1;
-  rules.min_hessian = 1e-3;
+  rules.l2_regularization = 1;
+  rules.min_hessian_leaf = 1e-3;
   for (std::size_t only = 0; only <= matrix.n_features(); ++only) {  // each column, then all
     std::vector<std::uint8_t> allowed(matrix.n_features(), only == matrix.n_features() ? 1 : 0);
     if (only < allowed.size()) allowed[only] = 1;
