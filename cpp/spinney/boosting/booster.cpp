@@ -137,18 +137,18 @@ class Boosting {
     const auto n_threads = static_cast<std::size_t>(std::max(1, options.n_threads));
     if (n_threads > 1 && exchange_ == nullptr) n_side_by_side_ = n_trees_ / n_threads * n_threads;
     for (std::size_t i = 0; n_side_by_side_ > 0 && i < n_threads; ++i) {
-      workers_.push_back({make_builder(matrix, width_, options.tree, 1), {}, 1});
+      growers_.push_back({make_builder(matrix, width_, options.tree, 1), {}, 1});
     }
     if (n_side_by_side_ < n_trees_) {
       together_ = {
           make_builder(matrix, width_, options.tree, options.n_threads), {}, options.n_threads};
-      together_.builder->join(company_);
+      together_.builder->set_workers(workers_);
     }
-    for (Worker& worker : workers_) worker.builder->join(company_);
+    for (Grower& grower : growers_) grower.builder->set_workers(workers_);
     check_targets();
     // Nobody needs the derivatives again once they are packed, but to refine the leaves of few.
     const bool spent =
-        n_scores_ == 1 && together_.builder != nullptr && !draws() && company_.n_rows > few_rows;
+        n_scores_ == 1 && together_.builder != nullptr && !draws() && workers_.n_rows > few_rows;
     const auto* const binned = dynamic_cast<const table::BinnedMatrix*>(&matrix);
     const bool by_row = binned != nullptr && binned->only_by_row();
     in_blocks_ = spent && by_row && !options.custom_derivatives &&
@@ -179,9 +179,9 @@ class Boosting {
       const std::size_t before = forest_.trees.size();
       forest_.trees.resize(before + n_trees_);
       try {
-        parallel_for(n_side_by_side_, options_.n_threads, [&](std::size_t k, int worker) {
+        parallel_for(n_side_by_side_, options_.n_threads, [&](std::size_t k, int thread) {
           forest_.trees[before + k] =
-              grow_tree(workers_[static_cast<std::size_t>(worker)], round, k, watch);
+              grow_tree(growers_[static_cast<std::size_t>(thread)], round, k, watch);
         });
         for (std::size_t k = n_side_by_side_; k < n_trees_; ++k) {
           forest_.trees[before + k] = grow_tree(together_, round, k, watch);
@@ -267,7 +267,7 @@ class Boosting {
         row_weights_.whole && counts[3] <= static_cast<std::int64_t>(table::max_cut_rows);
     learned_total_.n_rows = static_cast<std::uint64_t>(counts[0]);
     watched_total_.n_rows = static_cast<std::uint64_t>(counts[2]);
-    company_ = {exchange_, row_weights_.repeats ? static_cast<std::uint64_t>(counts[3])
+    workers_ = {exchange_, row_weights_.repeats ? static_cast<std::uint64_t>(counts[3])
                                                 : learned_total_.n_rows};
     heaviest_ = largest[0];
     learned_total_.weight = sum_of_weights(weights_, rows_, n_rows_, largest[0], counts[0]);
@@ -481,13 +481,13 @@ class Boosting {
     }
   }
 
-  struct Worker {
+  struct Grower {
     std::unique_ptr<RoundBuilder> builder;
     std::vector<common::NodeIndex> leaf_of;
     int n_threads = 1;
   };
 
-  ensemble::CompactTree grow_tree(Worker& worker, std::size_t round, std::size_t k,
+  ensemble::CompactTree grow_tree(Grower& grower, std::size_t round, std::size_t k,
                                   common::Watch& watch) {
     const std::vector<Row>* const learned = draws() ? &drawn_ : rows_;
     RowWeights row_weights = row_weights_;
@@ -495,32 +495,33 @@ class Boosting {
     const Row* const rows = learned == nullptr ? nullptr : learned->data();
     const std::size_t n = learned == nullptr ? n_rows_ : learned->size();
     const loss::Derivatives of = in_blocks_ ? derivatives() : derivatives().from(k * n_rows_);
-    worker.builder->grow(round * n_trees_ + k, rows, n, of, row_weights, constant_hessian_, watch);
-    tree::Tree& tree = worker.builder->tree();
+    grower.builder->grow({round * n_trees_ + k, rows, n, of, row_weights, constant_hessian_},
+                         watch);
+    tree::Tree& tree = grower.builder->tree();
     double* const scores = scores_ + k * n_rows_;
-    std::uint64_t n_all = company_.n_rows;
+    std::uint64_t n_all = workers_.n_rows;
     if (draws()) n_all = exchange_ == nullptr ? n : static_cast<std::uint64_t>(tree.n_rows[0]);
     // With few rows it costs nothing; with many the packed sums err by less than a millionth.
-    if (n_all <= few_rows) worker.builder->refine_leaves(of);
+    if (n_all <= few_rows) grower.builder->refine_leaves(of);
     if (options_.loss.uses_line_search() && !options_.custom_derivatives)
-      refit(worker, options_.loss.of_score(k), row_weights, scores);
+      refit(grower, options_.loss.of_score(k), row_weights, scores);
     for (double& value : tree.value) value *= options_.learning_rate;
-    update(worker, scores);
-    if (draws()) follow(worker, matrix_, left_out_, scores);
+    update(grower, scores);
+    if (draws()) follow(grower, matrix_, left_out_, scores);
     if (validation_.matrix != nullptr) {
-      follow(worker, *validation_.matrix, validation_.rows,
+      follow(grower, *validation_.matrix, validation_.rows,
              validation_.scores + k * validation_.matrix->n_rows());
     }
     return ensemble::compact(tree, forest_.shape, forest_.n_categories);
   }
 
-  void refit(Worker& worker, const loss::Loss& loss, const RowWeights& of_rows,
+  void refit(Grower& grower, const loss::Loss& loss, const RowWeights& of_rows,
              const double* scores) {
     const double* const row_weights = of_rows.values;
-    tree::Tree& tree = worker.builder->tree();
-    const std::vector<LeafRows>& leaves = worker.builder->leaves();
+    tree::Tree& tree = grower.builder->tree();
+    const std::vector<LeafRows>& leaves = grower.builder->leaves();
     const double work = 10.0 * static_cast<double>(n_learned_);
-    const int threads = worthwhile_threads(work, worker.n_threads, true);
+    const int threads = worthwhile_threads(work, grower.n_threads, true);
     double heaviest = heaviest_;
     if (samples_by_gradient()) {
       heaviest = 0;
@@ -528,7 +529,7 @@ class Boosting {
       common::find_max(exchange_, &heaviest, 1);
     }
     if (of_rows.repeats) heaviest = 1;
-    const double units = of_rows.repeats ? 1.0 : common::units_in_one(heaviest, company_.n_rows);
+    const double units = of_rows.repeats ? 1.0 : common::units_in_one(heaviest, workers_.n_rows);
     std::vector<LeafResiduals> of(leaves.size());
     parallel_for(leaves.size(), threads, [&](std::size_t i, int) {
       const LeafRows& leaf = leaves[i];
@@ -545,29 +546,29 @@ class Boosting {
     });
     const double heaviest_units = row_weights == nullptr ? 1.0 : heaviest * units;
     const std::vector<double> steps =
-        refit_leaves(loss, of, heaviest_units, of_rows.repeats, company_, threads);
+        refit_leaves(loss, of, heaviest_units, of_rows.repeats, workers_, threads);
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       tree.value[static_cast<std::size_t>(leaves[i].node)] =
           std::clamp(steps[i], leaves[i].bounds.low, leaves[i].bounds.high);
     }
   }
 
-  void update(Worker& worker, double* scores) {
-    const tree::Tree& tree = worker.builder->tree();
+  void update(Grower& grower, double* scores) {
+    const tree::Tree& tree = grower.builder->tree();
     struct Piece {
       const LeafRows* leaf;
       std::size_t begin;
       std::size_t end;
     };
     std::vector<Piece> pieces;
-    for (const LeafRows& leaf : worker.builder->leaves()) {
+    for (const LeafRows& leaf : grower.builder->leaves()) {
       const std::size_t n = leaf.end - leaf.begin;
       for (std::size_t at = 0; at < n; at += loss::row_block) {
         pieces.push_back({&leaf, at, std::min(n, at + loss::row_block)});
       }
     }
     const double work = 1.5 * static_cast<double>(n_learned_);
-    parallel_for(pieces.size(), worthwhile_threads(work, worker.n_threads, true),
+    parallel_for(pieces.size(), worthwhile_threads(work, grower.n_threads, true),
                  [&](std::size_t i, int) {
                    const Piece& piece = pieces[i];
                    const auto leaf = static_cast<std::size_t>(piece.leaf->node);
@@ -583,13 +584,13 @@ class Boosting {
   }
 
   // Adds the tree's values to the scores of rows that it did not learn from.
-  void follow(Worker& worker, const table::RowMatrix& matrix, const std::vector<Row>& rows,
+  void follow(Grower& grower, const table::RowMatrix& matrix, const std::vector<Row>& rows,
               double* scores) {
-    const tree::Tree& tree = worker.builder->tree();
-    worker.leaf_of.resize(rows.size());
-    worker.builder->find_leaves(matrix, rows.data(), rows.size(), worker.leaf_of.data());
+    const tree::Tree& tree = grower.builder->tree();
+    grower.leaf_of.resize(rows.size());
+    grower.builder->find_leaves(matrix, rows.data(), rows.size(), grower.leaf_of.data());
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto leaf = static_cast<std::size_t>(worker.leaf_of[i]);
+      const auto leaf = static_cast<std::size_t>(grower.leaf_of[i]);
       for (std::size_t k = 0; k < width_; ++k) {
         scores[k * matrix.n_rows() + rows[i]] += tree.value[leaf * width_ + k];
       }
@@ -675,14 +676,14 @@ class Boosting {
   common::Exchange* exchange_;
   ensemble::Forest& forest_;
   std::size_t n_side_by_side_ = 0;  // trees of a round that threads grow one each
-  std::vector<Worker> workers_;     // for these
-  Worker together_;                 // for the others, with all threads
+  std::vector<Grower> growers_;     // for these
+  Grower together_;                 // for the others, with all threads
   std::size_t n_rows_;
   std::size_t n_scores_;
   std::size_t width_;    // weights of a leaf
   std::size_t n_trees_;  // of a round
   std::size_t n_learned_ = 0;
-  Company company_;
+  Workers workers_;
   Total learned_total_;
   Total watched_total_;
   RowWeights row_weights_;

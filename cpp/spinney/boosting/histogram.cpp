@@ -244,7 +244,7 @@ std::uint64_t count_repeated(const RowWeights& weights, const Row* rows, std::si
 // each as often as it is asked; the derivatives may lie where their sums are to be.
 template <class BlockOf>
 PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t n_repeated,
-                        const RowWeights& weights, bool counts, int threads, const Company& company,
+                        const RowWeights& weights, bool counts, int threads, const Workers& workers,
                         const BlockOf& block_of) {
   std::vector<Largest> largest_of(n_blocks);
   parallel_for(n_blocks, threads, [&](std::size_t i, int) {
@@ -260,8 +260,8 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t 
     largest[1] = std::max(largest[1], of_block.hessian);
     largest[2] = std::max(largest[2], of_block.of_one);
   }
-  common::find_max(company.exchange, largest, 3);
-  const std::uint64_t at_most = std::max<std::uint64_t>(n_repeated, company.n_rows);
+  common::find_max(workers.exchange, largest, 3);
+  const std::uint64_t at_most = std::max<std::uint64_t>(n_repeated, workers.n_rows);
   const double gradient_in_one = common::units_in_one(largest[0], at_most);
   const double hessian_in_one = common::units_in_one(largest[1], at_most);
   std::vector<UnitSums> sums_of(n_blocks);
@@ -277,7 +277,7 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t 
     sums[0] += of_block.gradient;
     sums[1] += of_block.hessian;
   }
-  common::add_up(company.exchange, sums, 4);
+  common::add_up(workers.exchange, sums, 4);
   PackedScale scale;
   scale.n_rows = static_cast<std::uint64_t>(sums[2]);
   scale.largest_gradient = largest[0];
@@ -315,7 +315,7 @@ int packing_threads(std::size_t n, int n_threads) {
 }  // namespace
 
 PackedScale pack_gradients(const loss::Derivatives& of, const RowWeights& weights, const Row* rows,
-                           std::size_t n, bool counts, int n_threads, const Company& company,
+                           std::size_t n, bool counts, int n_threads, const Workers& workers,
                            PackedSum* out) {
   const std::size_t n_blocks = (n + loss::row_block - 1) / loss::row_block;
   const int threads = packing_threads(n, n_threads);
@@ -345,12 +345,12 @@ PackedScale pack_gradients(const loss::Derivatives& of, const RowWeights& weight
                      std::min(loss::row_block, n - begin), out + begin};
   };
   return pack_blocks(n_blocks, n, count_repeated(weights, rows, n), weights, counts, threads,
-                     company, block_of);
+                     workers, block_of);
 }
 
 PackedScale pack_at_rows(const loss::Derivatives& of, const RowWeights& weights, const Row* rows,
                          std::size_t n, std::size_t n_places, bool counts, int n_threads,
-                         const Company& company, PackedSum* out) {
+                         const Workers& workers, PackedSum* out) {
   const std::size_t n_blocks = (n_places + loss::row_block - 1) / loss::row_block;
   const int threads = packing_threads(n_places, n_threads);
   if (n < n_places) {
@@ -374,7 +374,7 @@ PackedScale pack_at_rows(const loss::Derivatives& of, const RowWeights& weights,
                      std::min(loss::row_block, n_places - begin), out + begin};
   };
   return pack_blocks(n_blocks, n, count_repeated(weights, rows, n), weights, counts, threads,
-                     company, block_of);
+                     workers, block_of);
 }
 
 void HistogramBuilder::build(const Row* rows, const RowSums& sums, std::size_t n, PackedSum* out) {

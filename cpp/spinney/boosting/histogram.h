@@ -42,7 +42,7 @@ struct PackedScale {
 };
 
 // The other workers that have rows, if there are any.
-struct Company {
+struct Workers {
   common::Exchange* exchange = nullptr;
   std::uint64_t n_rows = 0;  // of all workers together, or more; repeated ones where they count so
 };
@@ -62,13 +62,13 @@ struct RowWeights {
 // of the rows of all workers.
 PackedScale pack_gradients(const loss::Derivatives& of, const RowWeights& weights,
                            const common::Row* rows, std::size_t n, bool counts, int n_threads,
-                           const Company& company, PackedSum* out);
+                           const Workers& workers, PackedSum* out);
 
 // The same for rows whose sums are to lie at their places among n_places; those of other rows are
 // zero, and so are their derivatives afterwards. Derivatives in blocks may lie there themselves.
 PackedScale pack_at_rows(const loss::Derivatives& of, const RowWeights& weights,
                          const common::Row* rows, std::size_t n, std::size_t n_places, bool counts,
-                         int n_threads, const Company& company, PackedSum* out);
+                         int n_threads, const Workers& workers, PackedSum* out);
 
 // Packed derivatives of a list of rows: one after the other, or each at the place of its row.
 struct RowSums {

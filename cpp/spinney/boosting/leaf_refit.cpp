@@ -98,29 +98,29 @@ std::vector<double> select(const std::vector<LeafResiduals>& leaves, double leve
 }  // namespace
 
 std::vector<double> refit_leaves(const loss::Loss& loss, std::vector<LeafResiduals>& leaves,
-                                 double heaviest, bool repeats, const Company& company,
+                                 double heaviest, bool repeats, const Workers& workers,
                                  int n_threads) {
   std::vector<double> values(leaves.size());
   const double level = loss::search_level(loss);
-  if (company.exchange == nullptr) {
+  if (workers.exchange == nullptr) {
     parallel_for(leaves.size(), n_threads, [&](std::size_t l, int) {
       if (!leaves[l].residuals.empty()) {
         values[l] = loss::weighted_quantile(leaves[l].residuals, leaves[l].weights, level);
       }
     });
   } else {
-    values = select(leaves, level, *company.exchange);
+    values = select(leaves, level, *workers.exchange);
   }
   if (loss.kind != loss::LossKind::huber) return values;
   // From the median one step of the mean of what is left of it (Friedman 2001).
-  const double units = loss::huber_units_in_one(loss, heaviest, company.n_rows);
+  const double units = loss::huber_units_in_one(loss, heaviest, workers.n_rows);
   std::vector<std::int64_t> sums(2 * leaves.size());
   for (std::size_t l = 0; l < leaves.size(); ++l) {
     sums[2 * l] =
         loss::huber_sum(loss, leaves[l].residuals, leaves[l].weights, repeats, values[l], units);
     sums[2 * l + 1] = total_weight(leaves[l]);
   }
-  common::add_up(company.exchange, sums.data(), sums.size());
+  common::add_up(workers.exchange, sums.data(), sums.size());
   for (std::size_t l = 0; l < leaves.size(); ++l) {
     if (sums[2 * l + 1] == 0) continue;
     values[l] += static_cast<double>(sums[2 * l]) / units / static_cast<double>(sums[2 * l + 1]);

@@ -20,7 +20,7 @@ struct LeafResiduals {
 // heaviest: weight of a row, in units. repeats: weights are numbers of repeated rows, and
 // `heaviest` is 1, the weight of one of these. Reorders the residuals.
 std::vector<double> refit_leaves(const loss::Loss& loss, std::vector<LeafResiduals>& leaves,
-                                 double heaviest, bool repeats, const Company& company,
+                                 double heaviest, bool repeats, const Workers& workers,
                                  int n_threads);
 
 }  // namespace spinney::boosting

@@ -1,20 +1,23 @@
-// What grows the trees of a booster: on histograms (TreeBuilder) or with every cut (ExactBuilder).
+// The interface of the builders that grow the trees of a booster: TreeBuilder (histograms),
+// ExactBuilder (every cut) and VectorBuilder (several outputs).
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "spinney/boosting/boost_options.h"
+#include "spinney/boosting/column_sampler.h"
 #include "spinney/boosting/split.h"
-#include "spinney/common/random.h"
+#include "spinney/boosting/tree_input.h"
 #include "spinney/common/watch.h"
 #include "spinney/table/row_matrix.h"
 #include "spinney/tree/tree.h"
 
 namespace spinney::boosting {
 
-// Where the rows of a leaf lie among the builder's rows.
+// The training rows of a leaf: rows[0 … end-begin), or 0 … end-1 if rows is null.
 struct LeafRows {
   common::NodeIndex node = 0;
   std::size_t begin = 0;
@@ -26,14 +29,13 @@ struct LeafRows {
 class RoundBuilder {
  public:
   explicit RoundBuilder(TreeRules rules) : rules_(std::move(rules)) {}
+  RoundBuilder(const RoundBuilder&) = delete;
+  RoundBuilder& operator=(const RoundBuilder&) = delete;
   virtual ~RoundBuilder() = default;
 
-  // Grows the tree with this number from the given rows (null: all of them) and their gradients.
-  // A node's value is its weight, its weight the sum of second derivatives, its impurity such that
-  // the weighted decrease is the gain.
-  virtual void grow(std::uint64_t number, const common::Row* rows, std::size_t n_rows,
-                    const loss::Derivatives& of, const RowWeights& weights, bool constant_hessian,
-                    common::Watch& watch) = 0;
+  // Grows a tree. The value of a node is its leaf weight, its weight the sum of second derivatives,
+  // and its impurity such that the weighted decrease is the gain.
+  virtual void grow(const TreeInput& input, common::Watch& watch) = 0;
 
   // out[i] = leaf of rows[i] of a matrix of the builder's kind.
   virtual void find_leaves(const table::RowMatrix& matrix, const common::Row* rows, std::size_t n,
@@ -41,34 +43,45 @@ class RoundBuilder {
 
   tree::Tree& tree() { return tree_; }
   const std::vector<LeafRows>& leaves() const { return leaves_; }
-  // Leaf weights from the derivatives themselves instead of the packed sums.
-  virtual void refine_leaves(const loss::Derivatives& of);
-  // Says that other workers have rows, too, and grow the same trees.
-  void join(const Company& company) { company_ = company; }
-  // Gives memory for a packed sum of each row, which is the builder's own while it grows a tree, as
-  // soon as the derivatives, which may lie there, are packed.
+  // Computes leaf weights from the derivatives themselves instead of the packed sums.
+  virtual void refine_leaves(const loss::Derivatives& derivatives);
+  // Other workers have rows, too, and grow the same trees.
+  void set_workers(const Workers& workers) { workers_ = workers; }
+  // Lends memory for one packed sum per row. The builder uses it from when it has packed the
+  // derivatives, which may be in this memory, until the tree is finished.
   void lend(PackedSum* memory) { lent_ = memory; }
-  // Where codes lie row by row only: how many columns may be copied, a byte a row each.
+  // If codes are stored by row only: number of columns that may be copied, one byte per row each.
   virtual void allow_copies(std::size_t) {}
 
  protected:
-  // Sums of the derivatives of each leaf, in fixed point, over the rows of all workers, of which
-  // none has larger ones than these.
-  std::vector<Sums> leaf_sums(const loss::Derivatives& of, const Sums& largest) const;
-  // The question of a node about a binned column.
-  void write_question(std::size_t at, const table::BinnedColumn& column, const BinSplit& split);
-  // Leaves of rows by their codes; `like` has the bins. questions: by node.
+  void clear_tree();
+  // Sums of the derivatives of each leaf in fixed point, over the rows of all workers. largest:
+  // derivatives of a row, of all workers.
+  std::vector<Sums> leaf_sums(const loss::Derivatives& derivatives, const Sums& largest) const;
+  // Writes a split on a binned column.
+  void write_bin_split(std::size_t node, const table::BinnedColumn& column, const BinSplit& split);
+  // Finds leaves by the splits on codes; splits: by node; like: the matrix that has the bins.
   void follow_codes(const table::BinnedMatrix& matrix, const table::BinnedMatrix& like,
-                    const std::vector<BinSplit>& questions, const common::Row* rows, std::size_t n,
+                    const std::vector<BinSplit>& splits, const common::Row* rows, std::size_t n,
                     int n_threads, common::NodeIndex* out) const;
-  // Values of a node that do not depend on whether it is parted.
-  void describe(std::size_t at, const Sums& sums, const Bounds& bounds, std::size_t n_rows);
-  // A question about categories; goes_left(category) of n.
+  // Sets the values of a node that do not depend on its split.
+  void describe(std::size_t node, const Sums& sums, const Bounds& bounds, std::size_t n_rows);
+
+  // Sets the children of a node.
+  template <class Node>
+  void link_children(const Node& parent) {
+    const auto at = static_cast<std::size_t>(parent.index);
+    tree_.left[at] = parent.left->index;
+    tree_.right[at] = parent.right->index;
+    tree_.max_depth = std::max(tree_.max_depth, static_cast<std::int32_t>(parent.left->depth));
+  }
+
+  // Writes a split on n categories; goes_left(category).
   template <class GoesLeft>
-  void write_categories(std::size_t at, std::size_t n, const GoesLeft& goes_left) {
-    tree_.threshold[at] = std::numeric_limits<double>::quiet_NaN();
+  void write_category_split(std::size_t node, std::size_t n, const GoesLeft& goes_left) {
+    tree_.threshold[node] = std::numeric_limits<double>::quiet_NaN();
     const std::size_t start = tree_.category_bits.size();
-    tree_.category_start[at] = static_cast<std::int64_t>(start);
+    tree_.category_start[node] = static_cast<std::int64_t>(start);
     const std::size_t words = tree::words_for(static_cast<std::int64_t>(n));
     tree_.category_bits.resize(start + 2 * words);
     for (std::size_t category = 0; category < n; ++category) {
@@ -77,59 +90,17 @@ class RoundBuilder {
       tree_.category_bits[start + words + category / 32] |= bit;
     }
   }
-  // Limits of the children of a node that asks about a column with a constraint.
-  void tighten(std::int8_t sign, const Sums& left, const Sums& right, Bounds& left_bounds,
-               Bounds& right_bounds) const;
-
-  // The leaf to be parted next, by the rule of growth; nodes.size() if there is none.
-  template <class Node>
-  std::size_t next_leaf(const std::vector<Node>& nodes) const {
-    std::size_t next = nodes.size();
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (!nodes[i].split.found()) continue;
-      if (next == nodes.size()) {
-        next = i;
-        continue;
-      }
-      const Node& best = nodes[next];
-      const Node& node = nodes[i];
-      const bool earlier =
-          rules_.growth == Growth::level_wise
-              ? node.depth < best.depth || (node.depth == best.depth && node.index < best.index)
-              : node.split.gain > best.split.gain ||
-                    (node.split.gain == best.split.gain && node.index < best.index);
-      if (earlier) next = i;
-    }
-    return next;
-  }
-
-  // Names of a node's children, by the way to them: known before their turn, unlike an index.
-  static std::uint64_t name_of_child(std::uint64_t parent, bool left) {
-    return common::combine(parent, left ? 1 : 2);
-  }
-  // Marks of the columns that a node may ask about; empty: all. name: for the draw.
-  std::vector<std::uint8_t> allowed_columns(std::size_t n_features, std::size_t depth,
-                                            std::uint64_t name,
-                                            const std::vector<std::uint32_t>& path) const;
-  void draw_tree_columns(std::size_t n_features);
 
   TreeRules rules_;
-  std::uint64_t number_ = 0;
   RowWeights weights_;
-  Company company_;
+  Workers workers_;
   PackedSum* lent_ = nullptr;
   Sums largest_;  // derivatives of a row, of all workers
   std::vector<LeafRows> leaves_;
   tree::Tree tree_;
-
- private:
-  void draw(std::vector<std::uint8_t>& columns, double share, std::uint64_t purpose_index) const;
-
-  std::vector<std::uint8_t> tree_columns_;
 };
 
-// A builder for the kind of rows that the matrix has.
-// n_outputs: weights of a leaf.
+// A builder for this kind of matrix. n_outputs: weights of a leaf.
 std::unique_ptr<RoundBuilder> make_builder(const table::RowMatrix& matrix, std::size_t n_outputs,
                                            const TreeRules& rules, int n_threads);
 

@@ -481,6 +481,18 @@ class ColumnSearch {
 
 }  // namespace
 
+void tighten_bounds(std::int8_t sign, const Sums& left, const Sums& right, const SplitRules& rules,
+                    Bounds& left_bounds, Bounds& right_bounds) {
+  const double a = leaf_weight(left, rules, left_bounds);
+  const double b = leaf_weight(right, rules, right_bounds);
+  const double middle = 0.5 * (a + b);
+  if (sign > 0) {
+    left_bounds.high = right_bounds.low = middle;
+  } else if (sign < 0) {
+    left_bounds.low = right_bounds.high = middle;
+  }
+}
+
 double leaf_weight(const Sums& sums, double l1, double l2, const Bounds& bounds) {
   const double below = sums.hessian + l2;
   if (!(below > 0)) return std::clamp(0.0, bounds.low, bounds.high);
@@ -497,8 +509,8 @@ double split_work(const table::BinnedMatrix& matrix, std::size_t n_rows, bool by
   return static_cast<double>(matrix.n_features()) * (100.0 + 2.0 * static_cast<double>(n_rows));
 }
 
-std::vector<std::array<std::uint32_t, 2>> cuts_worth_a_look(const table::BinnedMatrix& matrix,
-                                                            std::size_t min_rows) {
+std::vector<std::array<std::uint32_t, 2>> useful_cuts(const table::BinnedMatrix& matrix,
+                                                      std::size_t min_rows) {
   std::vector<std::array<std::uint32_t, 2>> cuts(matrix.n_features());
   for (std::size_t f = 0; f < cuts.size(); ++f) {
     const table::BinnedColumn& column = matrix.column(f);

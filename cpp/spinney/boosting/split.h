@@ -40,6 +40,10 @@ inline double leaf_weight(const Sums& sums, const SplitRules& rules, const Bound
   return leaf_weight(sums, rules.l1_regularization, rules.l2_regularization, bounds);
 }
 
+// Bounds of the children of a node that is split on a column with a monotonic constraint.
+void tighten_bounds(std::int8_t sign, const Sums& left, const Sums& right, const SplitRules& rules,
+                    Bounds& left_bounds, Bounds& right_bounds);
+
 struct BinSplit {
   double gain = -std::numeric_limits<double>::infinity();
   std::uint32_t feature = 0;
@@ -81,8 +85,8 @@ constexpr std::size_t few_node_rows = 96;
 double split_work(const table::BinnedMatrix& matrix, std::size_t n_rows, bool by_histogram);
 
 // SplitRules::cuts for rows that count once each.
-std::vector<std::array<std::uint32_t, 2>> cuts_worth_a_look(const table::BinnedMatrix& matrix,
-                                                            std::size_t min_rows);
+std::vector<std::array<std::uint32_t, 2>> useful_cuts(const table::BinnedMatrix& matrix,
+                                                      std::size_t min_rows);
 
 BinSplit find_split(const table::BinnedMatrix& matrix, const NodeToSplit& node,
                     const PackedScale& scale, const SplitRules& rules, int n_threads);

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "spinney/boosting/histogram.h"
-#include "spinney/boosting/row_division.h"
+#include "spinney/boosting/row_partition.h"
 #include "spinney/common/random.h"
 #include "testing.h"
 
@@ -16,17 +16,17 @@ namespace {
 // Each row has three bytes; the second is its code. Codes below the limit go left.
 struct Codes {
   std::vector<std::uint8_t> codes;
-  RowDivision division;
+  CodeSides sides;
 
   Codes(std::size_t n, std::size_t limit) {
     common::Stream stream(3, common::Purpose::rows, n + limit);
     codes.resize(3 * n);
     for (std::uint8_t& code : codes) code = static_cast<std::uint8_t>(stream.below(256));
-    division = {codes.data() + 1, 3, true};
-    std::fill_n(division.left.begin(), limit, std::uint8_t{1});
+    sides = {codes.data() + 1, 3, true};
+    std::fill_n(sides.left.begin(), limit, std::uint8_t{1});
   }
 
-  bool goes_left(Row row) const { return division.left[codes[3 * row + 1]] != 0; }
+  bool goes_left(Row row) const { return sides.left[codes[3 * row + 1]] != 0; }
 };
 
 }  // namespace
@@ -45,9 +45,9 @@ TEST(rows_are_partitioned_in_place) {
                                                   [&](Row row) { return codes.goes_left(row); });
         if (are_all) std::fill(rows.begin(), rows.end(), Row{7});  // not written yet
         std::vector<Row> again = rows;
-        const std::size_t n_left = divide_in_place(codes.division, rows.data(), n, are_all, 1);
+        const std::size_t n_left = partition_in_place(codes.sides, rows.data(), n, are_all, 1);
         CHECK(n_left == static_cast<std::size_t>(middle - expected.begin()));
-        divide_in_place(codes.division, again.data(), n, are_all, 3);
+        partition_in_place(codes.sides, again.data(), n, are_all, 3);
         CHECK(again == rows);
         if (n <= 16'384) CHECK(rows == expected);  // stable for small n
         std::sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(n_left));
@@ -61,14 +61,14 @@ TEST(rows_are_partitioned_in_place) {
 // Each block of rows is on one side as a whole.
 TEST(sides_of_blocks_are_joined) {
   constexpr std::size_t block = 16'384;
-  for (unsigned sides = 0; sides < 32; ++sides) {
+  for (unsigned block_sides = 0; block_sides < 32; ++block_sides) {
     const std::size_t n = 5 * block - 100;
     std::vector<std::uint8_t> codes(n);
-    for (std::size_t i = 0; i < n; ++i) codes[i] = (sides >> (i / block)) & 1;
-    RowDivision division{codes.data(), 1, true};
-    division.left[1] = 1;
+    for (std::size_t i = 0; i < n; ++i) codes[i] = (block_sides >> (i / block)) & 1;
+    CodeSides sides{codes.data(), 1, true};
+    sides.left[1] = 1;
     std::vector<Row> rows(n);
-    const std::size_t n_left = divide_in_place(division, rows.data(), n, true, 1);
+    const std::size_t n_left = partition_in_place(sides, rows.data(), n, true, 1);
     CHECK(n_left == static_cast<std::size_t>(std::count(codes.begin(), codes.end(), 1)));
     for (std::size_t i = 0; i < n; ++i) CHECK((codes[rows[i]] != 0) == (i < n_left));
     std::sort(rows.begin(), rows.end());
@@ -86,8 +86,8 @@ TEST(partition_to_other_memory_moves_the_sums) {
   std::iota(sums.begin(), sums.end(), PackedSum{-5});
   std::vector<PackedSum> moved(n);
   std::vector<std::uint8_t> flags(n);
-  const std::size_t n_left = divide_rows(codes.division, {all.data(), sums.data()}, n, 2,
-                                         flags.data(), {elsewhere.data(), moved.data()});
+  const std::size_t n_left = partition_rows(codes.sides, {all.data(), sums.data()}, n, 2,
+                                            flags.data(), {elsewhere.data(), moved.data()});
   const auto middle =
       std::stable_partition(all.begin(), all.end(), [&](Row row) { return codes.goes_left(row); });
   CHECK(n_left == static_cast<std::size_t>(middle - all.begin()));
@@ -168,14 +168,14 @@ TEST(integer_weights_equal_repeated_rows) {
     }
   }
   const std::size_t n_repeated = of_row.size();
-  const Company company{nullptr, n_repeated};
+  const Workers workers{nullptr, n_repeated};
   std::vector<PackedSum> weighted(n);
   const PackedScale scale =
       pack_gradients({first.data(), second.data()}, {times.data(), true, true}, nullptr, n, false,
-                     2, company, weighted.data());
+                     2, workers, weighted.data());
   std::vector<PackedSum> repeated(n_repeated);
   const PackedScale same = pack_gradients({repeated_first.data(), repeated_second.data()}, {},
-                                          nullptr, n_repeated, false, 2, company, repeated.data());
+                                          nullptr, n_repeated, false, 2, workers, repeated.data());
   CHECK(same.gradient == scale.gradient && same.hessian == scale.hessian);
   CHECK(same.most == scale.most);
   CHECK(same.largest_gradient == scale.largest_gradient);
