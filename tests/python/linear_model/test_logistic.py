@@ -21,6 +21,7 @@ from reference.slow_logistic import measure_slowly
 from spinney.linear_model import LogisticRegression, _newton
 from spinney.linear_model._quasi_separation import is_separable
 from spinney.linear_model.design import Design
+from support.grid import partial_grid
 
 
 def make_rows(n, d, n_classes=2, seed=0, correlation=0.0):
@@ -202,11 +203,14 @@ def test_l1_penalty_reaches_the_optimum(l1_ratio, n_classes):
     np.testing.assert_allclose(*coefs, atol=1e-6)
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("C", [1e2, 1e6, 1e12])
-@pytest.mark.parametrize("shape", [(60, 2), (400, 10), (60, 250)])
-@pytest.mark.parametrize("units", [False, True])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@partial_grid(
+    one_in=3,
+    n_classes=[2, 4],
+    C=[1e2, 1e6, 1e12],
+    shape=[(60, 2), (400, 10), (60, 250)],
+    units=[False, True],
+    form=[np.asarray, sp.csr_array],
+)
 def test_separable_classes_reach_the_optimum(n_classes, C, shape, units, form):
     """Derivatives of the mean loss are below tol long before the optimum."""
     rng = np.random.default_rng(0)

@@ -18,16 +18,16 @@ from reference.slow_local import (
 )
 from spinney.neighbors import LocalClassifier, LocalRegression
 from spinney.neighbors import _neighborhoods as neighborhoods
+from support.grid import partial_grid
 
 KINDS = [LocalRegression, LocalClassifier]
 
 
-@pytest.mark.parametrize("kernel", FORMULAS)
-@pytest.mark.parametrize("degree", [0, 1, 2])
-@pytest.mark.parametrize(
-    "width",
-    [{"n_neighbors": 25}, {"n_neighbors": 0.4}, {"n_neighbors": 1000}, {"bandwidth": 1.9}],
-    ids=str,
+@partial_grid(
+    one_in=4,
+    kernel=list(FORMULAS),
+    degree=[0, 1, 2],
+    width=[{"n_neighbors": 25}, {"n_neighbors": 0.4}, {"n_neighbors": 1000}, {"bandwidth": 1.9}],
 )
 def test_against_dense_solves(kernel, degree, width):
     for d in (1, 3):
