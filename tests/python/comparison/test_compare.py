@@ -267,9 +267,10 @@ def test_kinds_of_data_frames_give_the_same_estimates() -> None:
 
 
 def test_text_columns_are_categories() -> None:
+    rng = np.random.default_rng(2)
     pd = pytest.importorskip("pandas")
     pl = pytest.importorskip("polars")
-    colours = RNG.permutation(["red", "green", "blue", "grey"] * 30)
+    colours = rng.permutation(["red", "green", "blue", "grey"] * 30)
     y = np.isin(colours, ["red", "grey"])
     frame = pd.DataFrame({"colour": colours, "noise": X[:, 0]})
     for table in (frame, frame.astype({"colour": "category"}), pl.from_pandas(frame)):

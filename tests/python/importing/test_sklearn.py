@@ -26,10 +26,11 @@ X_MISSING = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
 
 def _near_thresholds(model):
     """Return rows at thresholds and so close to them that rounding to float32 matters."""
+    rng = np.random.default_rng(2)
     members = np.ravel(model.estimators_) if hasattr(model, "estimators_") else [model]
     thresholds = np.concatenate([member.tree_.threshold for member in members])
-    rows = RNG.choice(thresholds, X.shape)
-    rows[:150] *= 1 + RNG.integers(-3, 4, (150, 4)) * 2e-8
+    rows = rng.choice(thresholds, X.shape)
+    rows[:150] *= 1 + rng.integers(-3, 4, (150, 4)) * 2e-8
     return rows
 
 
@@ -66,9 +67,10 @@ def _check(model, *tables):
     ids=lambda model: type(model).__name__,
 )
 def test_classifiers_of_trees_predict_the_same(model, y):
+    rng = np.random.default_rng(2)
     model.set_params(random_state=0).fit(X, y)
     _check(model, X, _near_thresholds(model), X.astype(np.float32), X * 1e12)
-    model.fit(X_MISSING, y, sample_weight=RNG.random(len(X)))
+    model.fit(X_MISSING, y, sample_weight=rng.random(len(X)))
     _check(model, X_MISSING)
 
 
@@ -114,11 +116,12 @@ def test_imported_forest_has_readable_trees(tmp_path):
     ],
 )
 def test_gradient_boosting_predicts_the_same(model, y):
+    rng = np.random.default_rng(2)
     model.set_params(n_estimators=6, random_state=0).fit(X, y)
     members = model.estimators_
     model_ours = spinney.from_sklearn(model)
     assert model_ours.n_estimators_ == len(members)
-    near_thresholds = RNG.choice(
+    near_thresholds = rng.choice(
         np.concatenate([t.tree_.threshold for t in members.ravel()]), X.shape
     )
     for table in (X, near_thresholds, X.astype(np.float32)):
@@ -139,15 +142,16 @@ def test_gradient_boosting_predicts_the_same(model, y):
 )
 @threadpool_limits.wrap(limits=1)  # OpenMP threads wait for each other on a busy machine
 def test_histogram_boosting_predicts_the_same(model):
+    rng = np.random.default_rng(2)
     y = THREE if hasattr(model, "classes_") or "Classifier" in type(model).__name__ else None
     y = np.exp(SCORE) if y is None else y
     model.set_params(max_iter=6, min_samples_leaf=3, max_leaf_nodes=9)
     _check(model.fit(X_MISSING, y), X_MISSING, X, X.astype(np.float32))
     frame = pd.DataFrame(X_MISSING, columns=list("abcd"))
-    frame["c"] = pd.Categorical(RNG.choice(np.array(["x", "y", "z", None], object), len(X)))
-    frame["a"] = RNG.integers(0, 30, len(X))
-    other = frame.assign(a=RNG.integers(0, 40, len(X)))
-    other["c"] = pd.Categorical(RNG.choice(np.array(["x", "new", None], object), len(X)))
+    frame["c"] = pd.Categorical(rng.choice(np.array(["x", "y", "z", None], object), len(X)))
+    frame["a"] = rng.integers(0, 30, len(X))
+    other = frame.assign(a=rng.integers(0, 40, len(X)))
+    other["c"] = pd.Categorical(rng.choice(np.array(["x", "new", None], object), len(X)))
     model.set_params(categorical_features=["a", "c"]).fit(frame, y)
     _check(model, frame, other)
 

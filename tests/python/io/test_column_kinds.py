@@ -32,8 +32,9 @@ DAY = datetime.date(2024, 1, 1)
 
 def kind_of(values: Any, name: str = "v") -> str:
     """Return the kind of a column in a table that has another usable column."""
+    rng = np.random.default_rng(2)
     column = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
-    table = pa.table({name: column, "other": RNG.normal(size=len(column))})
+    table = pa.table({name: column, "other": rng.normal(size=len(column))})
     return decide_kinds(table).columns[0].kind
 
 
@@ -121,18 +122,20 @@ def test_identifiers_by_name_and_pattern(name: str, values: Any, kind: str) -> N
 
 def test_long_columns_count_distinct_values_in_all_rows() -> None:
     """Every value occurs twice, but a sample of the rows has hardly any duplicates."""
-    ids = RNG.permutation(np.repeat(np.arange(200_000), 2))
+    rng = np.random.default_rng(2)
+    ids = rng.permutation(np.repeat(np.arange(200_000), 2))
     table = pa.table({"key": ids, "code": [f"k{value}" for value in ids]})
     kinds = decide_kinds(table)
     assert [column.kind for column in kinds.columns] == ["number", "category"]
-    single = pa.table({"key": RNG.permutation(400_000) + 7, "x": RNG.normal(size=400_000)})
+    single = pa.table({"key": rng.permutation(400_000) + 7, "x": rng.normal(size=400_000)})
     assert [column.kind for column in decide_kinds(single).columns] == ["identifier", "number"]
 
 
 def test_columns_report_reasons_and_flags() -> None:
+    rng = np.random.default_rng(2)
     table = pa.table(
         {
-            "user_id": RNG.integers(0, 20, N),
+            "user_id": rng.integers(0, 20, N),
             "step": np.arange(N),
             "empty": pa.nulls(N),
             "same": ["x"] * N,
@@ -323,13 +326,14 @@ def test_estimators_accept_prepared_tables(rows: list[tuple[int | None, str | No
 
 
 def test_leakage_in_classification() -> None:
+    rng = np.random.default_rng(2)
     n = 2000
-    y = RNG.choice(["yes", "no"], n, p=[0.3, 0.7])
-    almost_copy = np.where(y == "yes", RNG.uniform(5, 9, n), RNG.uniform(0, 4.9, n))
-    good_column = np.where(RNG.random(n) < 0.08, "no", y)  # wrong in at least 1 % of the rows
+    y = rng.choice(["yes", "no"], n, p=[0.3, 0.7])
+    almost_copy = np.where(y == "yes", rng.uniform(5, 9, n), rng.uniform(0, 4.9, n))
+    good_column = np.where(rng.random(n) < 0.08, "no", y)  # wrong in at least 1 % of the rows
     table = pa.table(
         {
-            "noise": RNG.normal(size=n),
+            "noise": rng.normal(size=n),
             "late": almost_copy,
             "copy": np.where(y == "yes", "A", "B"),
             "good": good_column,
@@ -352,9 +356,10 @@ def test_leakage_is_not_checked_with_very_many_classes() -> None:
 
 
 def test_leakage_in_regression() -> None:
+    rng = np.random.default_rng(2)
     n = 2000
-    y = RNG.gamma(2, 3, n)
-    table = pa.table({"cents": np.rint(y * 100), "x": y + RNG.normal(scale=0.5, size=n)})
+    y = rng.gamma(2, 3, n)
+    table = pa.table({"cents": np.rint(y * 100), "x": y + rng.normal(scale=0.5, size=n)})
     kinds = decide_kinds(table)
     ((name, score),) = suspect_leakage(table, y, "regression", kinds)
     assert name == "cents"
@@ -363,9 +368,10 @@ def test_leakage_in_regression() -> None:
 
 def test_rare_classes_are_not_leakage() -> None:
     """If one row in 500 has the other class, every column is wrong in less than 1 %."""
+    rng = np.random.default_rng(2)
     n = 5000
     y = (np.arange(n) % 500 == 0).astype(int)
-    table = pa.table({"noise": RNG.normal(size=n)})
+    table = pa.table({"noise": rng.normal(size=n)})
     assert suspect_leakage(table, y, "classification", decide_kinds(table)) == []
     copy = pa.table({"copy": y + 0.5})
     y_rare = (np.arange(n) % 50 == 0).astype(int)
@@ -374,11 +380,12 @@ def test_rare_classes_are_not_leakage() -> None:
 
 
 def test_leakage_among_many_columns() -> None:
+    rng = np.random.default_rng(2)
     n = 300
-    y = RNG.integers(0, 2, n)
-    columns: dict[str, Any] = {f"x{k}": RNG.normal(size=n) for k in range(1500)}
-    columns["copy"] = y * 3.0 + RNG.uniform(0, 1, n)
-    columns["two ends"] = np.where(y == 1, RNG.choice([-9.0, 9.0], n), 0.0)  # no correlation
+    y = rng.integers(0, 2, n)
+    columns: dict[str, Any] = {f"x{k}": rng.normal(size=n) for k in range(1500)}
+    columns["copy"] = y * 3.0 + rng.uniform(0, 1, n)
+    columns["two ends"] = np.where(y == 1, rng.choice([-9.0, 9.0], n), 0.0)  # no correlation
     table = pa.table(columns)
     suspects = suspect_leakage(table, y, "classification", decide_kinds(table))
     assert {name for name, _ in suspects} == {"copy", "two ends"}

@@ -181,7 +181,8 @@ def test_several_classes_explain_the_predicted_one() -> None:
 
 
 def test_several_outputs_raise() -> None:
-    X = RNG.normal(size=(30, 2))
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(30, 2))
     model = LinearRegression().fit(X, np.column_stack([X, X[:, 0]]))
     explainer = ModelExplainer(model)
     assert explainer.compares
