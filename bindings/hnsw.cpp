@@ -20,9 +20,9 @@ neighbors::SearchMetric metric_named(const std::string& name) {
   throw unknown_name("metric", name, {"euclidean", "cosine", "inner_product"});
 }
 
-neighbors::HnswOptions options_of(const std::string& metric, std::size_t n_links,
+neighbors::HnswOptions options_of(const std::string& metric, std::size_t M,
                                   std::size_t ef_construction, bool has_codes, std::uint64_t seed) {
-  return {metric_named(metric), n_links, ef_construction, has_codes, seed};
+  return {metric_named(metric), M, ef_construction, has_codes, seed};
 }
 
 using Allowed = std::optional<Array<std::uint8_t>>;
@@ -30,25 +30,27 @@ using Allowed = std::optional<Array<std::uint8_t>>;
 const std::uint8_t* checked(const neighbors::Hnsw& index, const Allowed& allowed) {
   if (!allowed) return nullptr;
   if (allowed->shape(0) != index.size()) {
-    throw common::InputError("Hnsw: allowed differs in length");
+    throw common::InputError("HNSW: allowed must have one value per vector");
   }
   return allowed->data();
 }
 
 void check_columns(const neighbors::Hnsw& index, const Matrix<float>& values) {
   if (values.shape(1) != index.n_features()) {
-    throw common::InputError("Hnsw: wrong number of columns");
+    throw common::InputError("HNSW: rows must have as many features as the index");
   }
 }
 
-neighbors::Hnsw::Answer checked(const OutArray<float>& distances,
-                                const OutArray<neighbors::Slot>& slots, std::size_t size) {
+neighbors::Hnsw::Results checked(const OutArray<float>& distances,
+                                 const OutArray<neighbors::Slot>& slots, std::size_t size) {
   if (distances.size() != size || slots.size() != size) {
-    throw common::InputError("Hnsw: an output differs in size");
+    throw common::InputError("HNSW: distances and slots must have shape (n_queries, k)");
   }
   return {distances.data(), slots.data()};
 }
 
+// The arrays of a graph, with the names of the file format: "post" is an upper node, "top" the
+// entry point and "ground" that of the base layer.
 nb::dict state_of(const neighbors::Hnsw& index) {
   const neighbors::VectorStore& store = index.store();
   const neighbors::HnswGraph& graph = index.graph();
@@ -64,14 +66,14 @@ nb::dict state_of(const neighbors::Hnsw& index) {
   out["links"] = to_numpy(std::move(links));
   out["post_slots"] = to_numpy(std::vector<neighbors::Slot>(graph.upper.slots));
   out["post_levels"] = to_numpy(std::vector<std::uint8_t>(graph.upper.levels));
-  out["post_links"] = to_numpy(std::vector<neighbors::Post>(graph.upper.links));
+  out["post_links"] = to_numpy(std::vector<neighbors::UpperNode>(graph.upper.links));
   out["deleted"] = to_numpy(std::vector<std::uint8_t>(index.deleted()));
   out["code_offsets"] = to_numpy(std::vector<float>(
       store.offsets().begin(),
       store.offsets().begin() + (store.offsets().empty() ? 0 : index.n_features())));
   out["code_scale"] = store.scale();
-  out["top"] = graph.top;
-  out["ground"] = graph.ground;
+  out["top"] = graph.entry_node;
+  out["ground"] = graph.base_entry;
   return out;
 }
 
@@ -82,35 +84,29 @@ void bind_hnsw(nb::module_& m) {
       .def(
           "__init__",
           [](neighbors::Hnsw* self, std::size_t n_features, const std::string& metric,
-             std::size_t n_links, std::size_t ef_construction, bool has_codes, std::uint64_t seed) {
-            new (self) neighbors::Hnsw(
-                options_of(metric, n_links, ef_construction, has_codes, seed), n_features);
+             std::size_t M, std::size_t ef_construction, bool has_codes, std::uint64_t seed) {
+            new (self) neighbors::Hnsw(options_of(metric, M, ef_construction, has_codes, seed),
+                                       n_features);
           },
-          nb::arg("n_features"), nb::kw_only(), nb::arg("metric"), nb::arg("n_links"),
+          nb::arg("n_features"), nb::kw_only(), nb::arg("metric"), nb::arg("M"),
           nb::arg("ef_construction"), nb::arg("has_codes"), nb::arg("seed"))
       .def_static(
           "from_state",
-          [](std::size_t n_features, const std::string& metric, std::size_t n_links,
+          [](std::size_t n_features, const std::string& metric, std::size_t M,
              std::size_t ef_construction, bool has_codes, std::uint64_t seed,
              const Array<float>& vectors, const Array<neighbors::Slot>& links,
-             const Array<neighbors::Slot>& post_slots, const Array<std::uint8_t>& post_levels,
-             const Array<neighbors::Post>& post_links, const Array<std::uint8_t>& deleted,
-             const Array<float>& code_offsets, double code_scale, std::uint32_t top,
-             std::uint32_t ground) {
-            const neighbors::HnswState state{view(vectors),
-                                             view(links),
-                                             view(post_slots),
-                                             view(post_levels),
-                                             view(post_links),
-                                             view(deleted),
-                                             view(code_offsets),
-                                             code_scale,
-                                             top,
-                                             ground};
+             const Array<neighbors::Slot>& upper_slots, const Array<std::uint8_t>& upper_levels,
+             const Array<neighbors::UpperNode>& upper_links, const Array<std::uint8_t>& deleted,
+             const Array<float>& code_offsets, double code_scale, std::uint32_t entry_node,
+             std::uint32_t base_entry) {
+            const neighbors::HnswState state{
+                view(vectors),     view(links),   view(upper_slots),  view(upper_levels),
+                view(upper_links), view(deleted), view(code_offsets), code_scale,
+                entry_node,        base_entry};
             return std::make_unique<neighbors::Hnsw>(
-                options_of(metric, n_links, ef_construction, has_codes, seed), n_features, state);
+                options_of(metric, M, ef_construction, has_codes, seed), n_features, state);
           },
-          nb::arg("n_features"), nb::kw_only(), nb::arg("metric"), nb::arg("n_links"),
+          nb::arg("n_features"), nb::kw_only(), nb::arg("metric"), nb::arg("M"),
           nb::arg("ef_construction"), nb::arg("has_codes"), nb::arg("seed"), nb::arg("vectors"),
           nb::arg("links"), nb::arg("post_slots"), nb::arg("post_levels"), nb::arg("post_links"),
           nb::arg("deleted"), nb::arg("code_offsets"), nb::arg("code_scale"), nb::arg("top"),
@@ -140,7 +136,7 @@ void bind_hnsw(nb::module_& m) {
              const OutArray<float>& distances, const OutArray<neighbors::Slot>& slots) {
             check_columns(self, queries);
             const std::size_t n = queries.shape(0);
-            const neighbors::Hnsw::Answer out = checked(distances, slots, n * k);
+            const neighbors::Hnsw::Results out = checked(distances, slots, n * k);
             const std::uint8_t* const mask = checked(self, allowed);
             common::Watch watch(make_hook(nb::none()), n);
             const nb::gil_scoped_release release;

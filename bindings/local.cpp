@@ -39,7 +39,7 @@ struct BoundLocalModel {
                   const std::string& kernel, int degree, double alpha, bool logit)
       : x(std::move(x_)), y(std::move(y_)), weights(std::move(weights_)) {
     if (y.shape(0) != x.shape(0) || weights.shape(0) != x.shape(0)) {
-      throw common::InputError("local: X, y and weights differ in length");
+      throw common::InputError("local: X, y and weights must have equally many rows");
     }
     model = {x.data(),   y.data(),   weights.data(),       x.shape(0),
              x.shape(1), y.shape(1), kernel_named(kernel), degree,
@@ -57,7 +57,8 @@ void bind_local(nb::module_& m) {
       .def(nb::init<Matrix<double>, Matrix<double>, Floats, std::string, int, double, bool>(),
            nb::arg("X"), nb::arg("y"), nb::arg("weights"), nb::arg("kernel"), nb::arg("degree"),
            nb::arg("alpha"), nb::arg("logit"))
-      // (values, noise, leverages, gradients), flat; what was not asked for is empty.
+      // Returns (values, noise, leverages, gradients), flat. Results that were not requested are
+      // empty.
       .def(
           "fit",
           [](const BoundLocalModel& self, const Matrix<double>& queries, const Indices& starts,
@@ -69,7 +70,8 @@ void bind_local(nb::module_& m) {
                 bandwidths.shape(0) != n || (own_rows && own_rows->shape(0) != n) ||
                 distances.shape(0) != n_entries ||
                 (kernel_values && kernel_values->shape(0) != n_entries)) {
-              throw common::InputError("local: arrays of the neighborhoods differ in length");
+              throw common::InputError(
+                  "local: arrays of the neighborhoods have inconsistent shapes");
             }
             const neighbors::Neighborhoods near{queries.data(),
                                                 n,
@@ -81,14 +83,14 @@ void bind_local(nb::module_& m) {
                                                 kernel_values ? kernel_values->data() : nullptr,
                                                 own_rows ? own_rows->data() : nullptr,
                                                 leave_out};
-            neighbors::LocalAnswers answers;
+            neighbors::LocalFits fits;
             {
               const nb::gil_scoped_release release;
-              answers = neighbors::fit_local(self.model, near, with_gradients, n_threads);
+              fits = neighbors::fit_local(self.model, near, with_gradients, n_threads);
             }
-            return nb::make_tuple(
-                to_numpy(std::move(answers.values)), to_numpy(std::move(answers.noise)),
-                to_numpy(std::move(answers.leverages)), to_numpy(std::move(answers.gradients)));
+            return nb::make_tuple(to_numpy(std::move(fits.values)), to_numpy(std::move(fits.noise)),
+                                  to_numpy(std::move(fits.leverages)),
+                                  to_numpy(std::move(fits.gradients)));
           },
           nb::arg("queries"), nb::arg("starts"), nb::arg("rows"), nb::arg("distances"),
           nb::arg("bandwidths"), nb::arg("kernel_values").none(), nb::arg("own_rows").none(),

@@ -52,7 +52,7 @@ def _string_distance(name: str) -> None:
 
 
 def _hnsw(name: str) -> None:
-    _core.Hnsw(2, metric=name, n_links=4, ef_construction=8, has_codes=False, seed=0)
+    _core.Hnsw(2, metric=name, M=4, ef_construction=8, has_codes=False, seed=0)
 
 
 PARAMETERS: dict[str, tuple[Callable[[str], None], str]] = {

@@ -1,6 +1,6 @@
-// The graph of an HNSW index. Every vector has a row of links on the ground, padded with `no_slot`.
-// Few vectors also stand on the layers above; they have numbers of their own there (`Post`), and
-// links between posts, so that vectors without one pay nothing for the layers.
+// The graph of an HNSW index. Every vector has a row of links on the base layer, padded with
+// `no_slot`. Few vectors are also on upper layers. Their nodes there have their own index
+// (`UpperNode`), so that other vectors need no memory for upper layers.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace spinney::neighbors {
 
 constexpr Slot no_slot = 0xffffffff;
 
-// The number of a vector among those that stand on upper layers.
-using Post = std::uint32_t;
+// The index of a vector among those on upper layers.
+using UpperNode = std::uint32_t;
 
-// Makes room and keeps what is there.
+// Enlarges an array and keeps the first `used` elements.
 template <class T>
 void grow(common::LargeArray<T>& array, std::size_t used, std::size_t size) {
   if (array.size() >= size) return;
@@ -29,59 +29,59 @@ void grow(common::LargeArray<T>& array, std::size_t used, std::size_t size) {
   array = std::move(larger);
 }
 
-// Layers above the ground.
+// Layers above the base layer.
 struct UpperLayers {
-  std::size_t width = 0;             // links a post has on a layer
-  std::vector<Slot> slots;           // the vector of each post
-  std::vector<std::uint8_t> levels;  // its highest layer, from one
-  std::vector<std::size_t> starts;   // where its links begin, layer one first
-  std::vector<Post> links;
+  std::size_t width = 0;             // links per node and layer
+  std::vector<Slot> slots;           // vector of each node
+  std::vector<std::uint8_t> levels;  // highest layer of each node, from one
+  std::vector<std::size_t> starts;   // first link of each node, layer one first
+  std::vector<UpperNode> links;
 
   std::size_t size() const { return slots.size(); }
 
-  Post* row(Post post, std::size_t level) {
-    return links.data() + starts[post] + (level - 1) * width;
+  UpperNode* row(UpperNode upper_node, std::size_t level) {
+    return links.data() + starts[upper_node] + (level - 1) * width;
   }
-  const Post* row(Post post, std::size_t level) const {
-    return links.data() + starts[post] + (level - 1) * width;
+  const UpperNode* row(UpperNode upper_node, std::size_t level) const {
+    return links.data() + starts[upper_node] + (level - 1) * width;
   }
 
-  Post add(Slot slot, std::size_t level) {
+  UpperNode add(Slot slot, std::size_t level) {
     slots.push_back(slot);
     levels.push_back(static_cast<std::uint8_t>(level));
     starts.push_back(links.size());
     links.resize(links.size() + level * width, no_slot);
-    return static_cast<Post>(slots.size() - 1);
+    return static_cast<UpperNode>(slots.size() - 1);
   }
 };
 
 struct HnswGraph {
-  std::size_t width = 0;  // links a vector has on the ground
-  std::size_t size = 0;   // vectors that are linked
+  std::size_t width = 0;  // links per vector on the base layer
+  std::size_t size = 0;   // number of linked vectors
   common::LargeArray<Slot> links;
   UpperLayers upper;
-  Post top = no_slot;  // where walks begin, if there are posts
-  Slot ground = 0;     // where they begin otherwise
+  UpperNode entry_node = no_slot;  // entry point of searches if there are upper layers
+  Slot base_entry = 0;             // entry point otherwise
 
-  std::size_t top_level() const { return top == no_slot ? 0 : upper.levels[top]; }
+  std::size_t top_level() const { return entry_node == no_slot ? 0 : upper.levels[entry_node]; }
   Slot* row(Slot slot) { return links.data() + slot * width; }
   const Slot* row(Slot slot) const { return links.data() + slot * width; }
 };
 
-// A layer as a walk sees it: rows of links between numbers, and the vector of each number.
-struct GroundLayer {
+// A layer in a search: the links of each node, and the vector of each node.
+struct BaseLayer {
   const HnswGraph& graph;
   SPINNEY_INLINE std::size_t width() const { return graph.width; }
-  SPINNEY_INLINE const Slot* row(std::uint32_t number) const { return graph.row(number); }
-  SPINNEY_INLINE Slot slot(std::uint32_t number) const { return number; }
+  SPINNEY_INLINE const Slot* row(std::uint32_t node) const { return graph.row(node); }
+  SPINNEY_INLINE Slot slot(std::uint32_t node) const { return node; }
 };
 
 struct UpperLayer {
   const UpperLayers& upper;
   std::size_t level;
   SPINNEY_INLINE std::size_t width() const { return upper.width; }
-  SPINNEY_INLINE const Post* row(std::uint32_t number) const { return upper.row(number, level); }
-  SPINNEY_INLINE Slot slot(std::uint32_t number) const { return upper.slots[number]; }
+  SPINNEY_INLINE const UpperNode* row(std::uint32_t node) const { return upper.row(node, level); }
+  SPINNEY_INLINE Slot slot(std::uint32_t node) const { return upper.slots[node]; }
 };
 
 }  // namespace spinney::neighbors

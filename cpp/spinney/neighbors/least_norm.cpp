@@ -13,7 +13,7 @@ double dot(const double* a, const double* b, std::size_t n) {
   return sum;
 }
 
-// Householder reflections turn A into R, above and on the diagonal of the columns.
+// Householder reflections transform A into the upper triangular R.
 void reduce(double* columns, std::size_t n_rows, std::size_t n_columns, std::size_t stride) {
   for (std::size_t k = 0; k < n_columns; ++k) {
     double* const pivot = columns + k * stride;
@@ -33,22 +33,22 @@ void reduce(double* columns, std::size_t n_rows, std::size_t n_columns, std::siz
   }
 }
 
-// Jacobi's rotations from one side: columns become orthogonal. What is left are left singular
-// vectors times singular values.
+// One-sided Jacobi rotations make columns orthogonal. They become left singular vectors times
+// singular values.
 void orthogonalise(std::vector<double>& columns, std::size_t n_rows, std::size_t n_columns) {
-  constexpr int most_sweeps = 40;
-  for (int sweep = 0; sweep < most_sweeps; ++sweep) {
+  constexpr int max_sweeps = 40;
+  for (int sweep = 0; sweep < max_sweeps; ++sweep) {
     bool rotated = false;
     for (std::size_t a = 0; a + 1 < n_columns; ++a) {
       double* const left = columns.data() + a * n_rows;
       for (std::size_t b = a + 1; b < n_columns; ++b) {
         double* const right = columns.data() + b * n_rows;
-        const double with_left = dot(left, left, n_rows);
-        const double with_right = dot(right, right, n_rows);
-        const double both = dot(left, right, n_rows);
-        if (std::abs(both) <= 1e-15 * std::sqrt(with_left) * std::sqrt(with_right)) continue;
+        const double left_square = dot(left, left, n_rows);
+        const double right_square = dot(right, right, n_rows);
+        const double product = dot(left, right, n_rows);
+        if (std::abs(product) <= 1e-15 * std::sqrt(left_square) * std::sqrt(right_square)) continue;
         rotated = true;
-        const double zeta = (with_right - with_left) / (2 * both);
+        const double zeta = (right_square - left_square) / (2 * product);
         const double root = std::abs(zeta) + std::sqrt(1 + zeta * zeta);
         const double tangent = (zeta < 0 ? -1 : 1) / root;
         const double cosine = 1 / std::sqrt(1 + tangent * tangent);
@@ -69,7 +69,7 @@ void orthogonalise(std::vector<double>& columns, std::size_t n_rows, std::size_t
 void LeastNorm::factor(double* columns, std::size_t n_rows, std::size_t n_columns,
                        std::size_t stride, double tolerance) {
   n_columns_ = n_columns;
-  // The columns of Aᵀ, or of Rᵀ where A is tall: rotated, they become right singular vectors.
+  // The columns of Aᵀ, or of Rᵀ if A is tall. The rotations turn them into right singular vectors.
   const std::size_t n_directions = std::min(n_rows, n_columns);
   if (n_rows > n_columns) reduce(columns, n_rows, n_columns, stride);
   directions_.resize(n_directions * n_columns);

@@ -1,5 +1,5 @@
-// The smallest solution of a least squares problem whose columns may depend on each other. Slow and
-// exact: it is for the few places where a Cholesky factor cannot be trusted.
+// The minimum-norm solution of a least squares problem whose columns may be linearly dependent. It
+// is slow and accurate, for problems whose Cholesky factor is ill-conditioned.
 #pragma once
 
 #include <cstddef>
@@ -7,20 +7,20 @@
 
 namespace spinney::neighbors {
 
-// For a matrix A, given by columns, applies (AᵀA)⁺: singular values below `tolerance` times the
+// Applies (AᵀA)⁺ for a column-major matrix A. Singular values of at most `tolerance` times the
 // largest count as zero.
 class LeastNorm {
  public:
-  // A column starts every `stride` numbers; what it holds is lost.
+  // Columns are `stride` values apart. Their contents are overwritten.
   void factor(double* columns, std::size_t n_rows, std::size_t n_columns, std::size_t stride,
               double tolerance);
 
-  // out = (AᵀA)⁺ vector; both have n_columns numbers, and may be the same.
+  // out = (AᵀA)⁺ vector. Both have n_columns values and may be the same array.
   void apply(const double* vector, double* out) const;
 
  private:
-  // The right singular vectors times their values, one after the other, and the squares of the
-  // values; zero says "left out".
+  // The right singular vectors times their singular values, and the squared singular values. A
+  // square of zero excludes the vector.
   std::vector<double> directions_;
   std::vector<double> squares_;
   mutable std::vector<double> sum_;

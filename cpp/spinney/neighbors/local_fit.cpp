@@ -19,7 +19,7 @@ using common::worthwhile_threads;
 
 namespace {
 
-// Sums run in eight lanes whatever the instruction set, so that all give the same bits.
+// Sums run in eight lanes for every instruction set, so that all give the same bits.
 using Lanes = double __attribute__((vector_size(64)));
 constexpr std::size_t n_lanes = 8;
 
@@ -37,24 +37,23 @@ SPINNEY_INLINE double sum_lanes(const Lanes& v) {
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
-constexpr std::size_t queries_a_piece = 64;
-// A pivot of the scaled Cholesky factor below this: the digits that are left do not suffice.
-constexpr double least_pivot = 1e-6;
-// Directions in which the terms vary less than this, compared with the one in which they vary
-// most, are not fitted.
+constexpr std::size_t queries_per_block = 64;
+// With a smaller pivot of the scaled matrix, the Cholesky factor is too inaccurate.
+constexpr double min_pivot = 1e-6;
+// Directions with a smaller singular value, relative to the largest, are not fitted.
 constexpr double rank_tolerance = 1e-9;
-// A term that varies less than this, in units of its largest value, is constant but for rounding.
-constexpr double least_spread = 1e-12;
-// Newton's steps toward log-odds, how large those may become, and the least p (1 − p) of a row.
-constexpr int most_steps = 25;
-constexpr double most_odds = 30;
-constexpr double least_spread_of_odds = 1e-10;
+// A term with a smaller range, relative to its largest value, is constant except for rounding.
+constexpr double min_range = 1e-12;
+// Bounds of Newton's method for log-odds: steps, absolute log-odds, and p (1 − p) of a row.
+constexpr int max_steps = 25;
+constexpr double max_odds = 30;
+constexpr double min_variance = 1e-10;
 
 template <class Formula>
 SPINNEY_INLINE void fill_kernel(const double* distances, std::size_t n, double bandwidth,
                                 double* out, const Formula& formula) {
   for (std::size_t i = 0; i < n; ++i) {
-    // Rows at the query are at distance zero even where the bandwidth is zero.
+    // Rows at the query have distance zero even if the bandwidth is zero.
     const double u = distances[i] > 0 ? distances[i] / bandwidth : 0.0;
     out[i] = formula(u);
   }
@@ -102,8 +101,8 @@ void weigh(SmoothingKernel kernel, const double* distances, std::size_t n, doubl
   }
 }
 
-// Takes the weighted means of columns away, and sums their weighted products: `sums` gets the lower
-// triangle. Rows beyond the last, up to a multiple of n_lanes, have weight zero.
+// Subtracts the weighted means of columns and writes the lower triangle of their weighted products
+// to `sums`. Padding rows, up to a multiple of n_lanes, have weight zero.
 SPINNEY_KERNEL void centre_and_multiply(double* columns, std::size_t n_columns, std::size_t stride,
                                         const double* weights, double total, double* means,
                                         double* weighted, double* sums) {
@@ -135,21 +134,21 @@ SPINNEY_KERNEL void centre_and_multiply(double* columns, std::size_t n_columns, 
 SPINNEY_KERNEL void smooth(const double* columns, std::size_t n_columns, std::size_t stride,
                            const double* weights, double total, const double* factors,
                            double* out) {
-  const double share = 1.0 / total;
+  const double mean_weight = 1.0 / total;
   for (std::size_t i = 0; i < stride; i += n_lanes) {
     Lanes sum = {};
     for (std::size_t a = 0; a < n_columns; ++a) {
       sum += load_lanes(columns + a * stride + i) * factors[a];
     }
-    store_lanes(out + i, load_lanes(weights + i) * (share - sum));
+    store_lanes(out + i, load_lanes(weights + i) * (mean_weight - sum));
   }
 }
 
-// What one thread needs to fit one place after another.
+// Fits the queries of one thread, with its memory.
 class LocalFitter {
  public:
   LocalFitter(const LocalModel& model, const Neighborhoods& near, bool with_gradients,
-              LocalAnswers& out)
+              LocalFits& out)
       : model_(model), near_(near), with_gradients_(with_gradients), out_(out) {
     n_terms_ = count_terms(model.degree, model.n_features);
     scales_.resize(model.n_features);
@@ -165,12 +164,12 @@ class LocalFitter {
 
   void fit(std::size_t query) {
     gather(query);
-    if (rows_.empty()) return;  // NaN, as it was
+    if (rows_.empty()) return;  // the results stay NaN
     if (n_terms_ > 0) {
       measure_terms(query);
       drop_constant_terms();
     }
-    if (model_.logit) return answer_logit(query);
+    if (model_.logit) return predict_logit(query);
     if (n_terms_ > 0) {
       centre();
       factor_sums();
@@ -179,12 +178,12 @@ class LocalFitter {
     smoother_.resize(stride_);
     smooth(columns_.data(), n_active_, stride_, weights_.data(), total_, solved_.data(),
            smoother_.data());
-    answer(query);
-    if (with_gradients_ && n_terms_ > 0) answer_gradients(query);
+    predict(query);
+    if (with_gradients_ && n_terms_ > 0) compute_gradients(query);
   }
 
  private:
-  // The rows that have weight, with their weights in units of the largest.
+  // Collects the rows with positive weight. Weights are divided by the largest.
   void gather(std::size_t query) {
     const auto begin = static_cast<std::size_t>(near_.starts[query]);
     const auto n = static_cast<std::size_t>(near_.starts[query + 1]) - begin;
@@ -220,12 +219,12 @@ class LocalFitter {
   void measure_terms(std::size_t query) {
     const std::size_t n_features = model_.n_features;
     columns_.resize(std::max(columns_.size(), n_terms_ * stride_));
-    const double* const place = near_.queries + query * n_features;
+    const double* const origin = near_.queries + query * n_features;
     std::fill(scales_.begin(), scales_.end(), 0.0);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const double* const row = model_.x + rows_[i] * n_features;
       for (std::size_t f = 0; f < n_features; ++f) {
-        const double difference = row[f] - place[f];
+        const double difference = row[f] - origin[f];
         columns_[f * stride_ + i] = difference;
         scales_[f] = std::max(scales_[f], std::abs(difference));
       }
@@ -251,13 +250,13 @@ class LocalFitter {
     }
   }
 
-  // Coefficients are penalised in the units of the features. A cap, as what is that large leaves
-  // nothing of a coefficient anyway.
+  // The penalty refers to coefficients in the units of the features. The upper bound prevents
+  // overflow; it already sets the coefficient to zero.
   static double penalty(double alpha, double scale) {
     return alpha > 0 ? std::min(alpha / scale / scale, 1e100) : 0.0;
   }
 
-  // Terms without spread are left out: the others move up.
+  // Removes constant terms; the other columns move up.
   void drop_constant_terms() {
     for (std::size_t term = 0; term < n_terms_; ++term) {
       const double* const column = columns_.data() + term * stride_;
@@ -266,7 +265,7 @@ class LocalFitter {
         low = std::min(low, column[i]);
         high = std::max(high, column[i]);
       }
-      if (!(high - low > least_spread * std::max(std::abs(low), std::abs(high)))) continue;
+      if (!(high - low > min_range * std::max(std::abs(low), std::abs(high)))) continue;
       if (n_active_ != term) {
         std::copy_n(column, stride_, columns_.data() + n_active_ * stride_);
       }
@@ -283,11 +282,11 @@ class LocalFitter {
     }
   }
 
-  // After it, apply gives (Z'WZ + Λ)⁺ times a vector.
+  // Afterwards, apply() multiplies a vector by (ZᵀWZ + Λ)⁺.
   void factor_sums() {
-    const bool few = model_.alpha == 0 && rows_.size() <= n_active_;
-    by_cholesky_ = !few && factor();
-    if (!by_cholesky_) factor_by_norm();
+    const bool is_underdetermined = model_.alpha == 0 && rows_.size() <= n_active_;
+    by_cholesky_ = !is_underdetermined && factor();
+    if (!by_cholesky_) factor_by_singular_values();
   }
 
   bool factor() {
@@ -307,13 +306,13 @@ class LocalFitter {
       }
       double pivot = 1;
       for (std::size_t k = 0; k < a; ++k) pivot -= row[k] * row[k];
-      if (!(pivot > least_pivot)) return false;
+      if (!(pivot > min_pivot)) return false;
       row[a] = std::sqrt(pivot);
     }
     return true;
   }
 
-  void factor_by_norm() {
+  void factor_by_singular_values() {
     const std::size_t n_rows = rows_.size(), n = n_active_;
     const bool penalised = model_.alpha > 0;
     const std::size_t length = n_rows + (penalised ? n : 0);
@@ -343,8 +342,8 @@ class LocalFitter {
     for (std::size_t a = 0; a < n; ++a) out[a] *= diagonal_[a];
   }
 
-  // Targets are summed as differences from the first, so that constants stay what they are.
-  void answer(std::size_t query) {
+  // Targets are summed as differences from the first one, so that constant targets are exact.
+  void predict(std::size_t query) {
     const std::size_t n_outputs = model_.n_outputs;
     const double* const base = model_.y + rows_[0] * n_outputs;
     double* const values = out_.values.data() + query * n_outputs;
@@ -363,7 +362,7 @@ class LocalFitter {
     if (own >= 0) out_.leverages[query] = leverage;
   }
 
-  void answer_gradients(std::size_t query) {
+  void compute_gradients(std::size_t query) {
     double* const gradients = out_.gradients.data() + query * model_.n_outputs * model_.n_features;
     residuals_.resize(rows_.size());
     for (std::size_t o = 0; o < model_.n_outputs; ++o) {
@@ -382,14 +381,14 @@ class LocalFitter {
     return model_.y[rows_[i] * model_.n_outputs + output];
   }
 
-  // Fits slopes_ to residuals_, of which it leaves what they do not explain; returns their mean.
+  // Fits slopes_ to residuals_ and subtracts the fitted values. Returns the mean of the residuals.
   double fit_slopes() {
     double mean = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) mean += weights_[i] * residuals_[i];
     mean /= total_;
     for (double& residual : residuals_) residual -= mean;
     std::fill_n(slopes_.begin(), n_active_, 0.0);
-    // The second round mends what the first lost to rounding.
+    // The second iteration corrects rounding errors of the first (iterative refinement).
     for (int round = 0; round < 2; ++round) {
       for (std::size_t a = 0; a < n_active_; ++a) {
         const double* const column = columns_.data() + a * stride_;
@@ -409,8 +408,8 @@ class LocalFitter {
     return mean;
   }
 
-  // Each class against all others; of two classes the second.
-  void answer_logit(std::size_t query) {
+  // One-vs-rest; for two classes only the second is fitted.
+  void predict_logit(std::size_t query) {
     const std::size_t n_outputs = model_.n_outputs;
     double* const values = out_.values.data() + query * n_outputs;
     out_.noise[query] = 0;
@@ -424,27 +423,27 @@ class LocalFitter {
   // The probability at the query.
   double fit_logit(std::size_t output) {
     const std::size_t n = rows_.size();
-    double share = 0, whole = 0;
+    double mean = 0, total_weight = 0;
     bool mixed = false;
     for (std::size_t i = 0; i < n; ++i) {
-      share += kernel_[i] * target(i, output);
-      whole += kernel_[i];
+      mean += kernel_[i] * target(i, output);
+      total_weight += kernel_[i];
       mixed = mixed || target(i, output) != target(0, output);
     }
-    share /= whole;
-    // Rows that agree leave nothing to fit, and a constant is its mean.
+    mean /= total_weight;
+    // If all targets are equal, the probability is that target. Without terms it is the mean.
     if (!mixed) return target(0, output);
-    if (n_active_ == 0) return share;
-    double intercept = common::log(share / (1 - share));
+    if (n_active_ == 0) return mean;
+    double intercept = common::log(mean / (1 - mean));
     odds_.assign(n, intercept);
     residuals_.resize(n);
     coefficients_.assign(n_active_, 0.0);
     double loss = logit_loss(output, coefficients_);
-    for (int step = 0; step < most_steps; ++step) {
+    for (int step = 0; step < max_steps; ++step) {
       total_ = 0;
       for (std::size_t i = 0; i < n; ++i) {
         const double p = 1 / (1 + common::exp(-odds_[i]));
-        const double spread = std::max(p * (1 - p), least_spread_of_odds);
+        const double spread = std::max(p * (1 - p), min_variance);
         weights_[i] = kernel_[i] * spread;
         total_ += weights_[i];
         residuals_[i] = odds_[i] + (target(i, output) - p) / spread;
@@ -452,30 +451,30 @@ class LocalFitter {
       std::copy(terms_.begin(), terms_.end(), columns_.begin());
       centre();
       factor_sums();
-      double aim = fit_slopes();
-      for (std::size_t a = 0; a < n_active_; ++a) aim -= means_[a] * slopes_[a];
-      // Half the way, and half of that, until it is no worse.
+      double target_intercept = fit_slopes();
+      for (std::size_t a = 0; a < n_active_; ++a) target_intercept -= means_[a] * slopes_[a];
+      // Halve the step until the loss does not increase.
       const double from = intercept;
       start_.assign(coefficients_.begin(), coefficients_.end());
-      double way = 1, reached = loss;
-      for (int halving = 0; halving < 30; ++halving, way /= 2) {
-        intercept = from + way * (aim - from);
+      double step_size = 1, reached = loss;
+      for (int halving = 0; halving < 30; ++halving, step_size /= 2) {
+        intercept = from + step_size * (target_intercept - from);
         for (std::size_t a = 0; a < n_active_; ++a) {
-          coefficients_[a] = start_[a] + way * (slopes_[a] - start_[a]);
+          coefficients_[a] = start_[a] + step_size * (slopes_[a] - start_[a]);
         }
         find_odds(intercept);
         reached = logit_loss(output, coefficients_);
         if (reached <= loss) break;
       }
-      if (!(reached <= loss)) {  // no better place: it was the best
+      if (!(reached <= loss)) {  // no step reduces the loss: converged
         intercept = from;
         break;
       }
       const double gain = loss - reached;
       loss = reached;
-      if (gain <= 1e-12 * whole) break;
+      if (gain <= 1e-12 * total_weight) break;
     }
-    return 1 / (1 + common::exp(-std::clamp(intercept, -most_odds, most_odds)));
+    return 1 / (1 + common::exp(-std::clamp(intercept, -max_odds, max_odds)));
   }
 
   void find_odds(double intercept) {
@@ -484,8 +483,8 @@ class LocalFitter {
       const double* const term = terms_.data() + a * stride_;
       for (std::size_t i = 0; i < odds_.size(); ++i) odds_[i] += coefficients_[a] * term[i];
     }
-    // Where classes can be parted there is no end to how sure one can be.
-    for (double& odds : odds_) odds = std::clamp(odds, -most_odds, most_odds);
+    // Without a bound, log-odds diverge if the classes are separable.
+    for (double& odds : odds_) odds = std::clamp(odds, -max_odds, max_odds);
   }
 
   double logit_loss(std::size_t output, const std::vector<double>& coefficients) const {
@@ -504,16 +503,16 @@ class LocalFitter {
   const LocalModel& model_;
   const Neighborhoods& near_;
   bool with_gradients_;
-  LocalAnswers& out_;
+  LocalFits& out_;
   std::size_t n_terms_ = 0;
-  std::size_t n_active_ = 0;  // terms that vary among the rows
+  std::size_t n_active_ = 0;  // terms that are not constant
   std::vector<std::size_t> active_;
   std::vector<std::size_t> rows_;
-  std::size_t stride_ = 0;  // rows, and what is missing to whole lanes
+  std::size_t stride_ = 0;  // number of rows, rounded up to whole lanes
   double unit_ = 0, total_ = 0;
   std::vector<double> kernel_, weights_, scales_, columns_, weighted_, means_, penalties_, sums_,
       diagonal_, solved_, smoother_, matrix_, residuals_, slopes_, change_;
-  // Of log-odds: the terms as they were measured; kernel_ has the weights then.
+  // For log-odds: the terms before centring. kernel_ then has the weights of the rows.
   std::vector<double> terms_, odds_, coefficients_, start_;
   bool by_cholesky_ = true;
   LeastNorm least_norm_;
@@ -523,7 +522,7 @@ void check(const LocalModel& model, const Neighborhoods& near) {
   if (model.degree < 0 || model.degree > 2) throw InputError("local: degree must be 0, 1 or 2");
   if (near.starts[0] != 0) throw InputError("local: starts must begin with 0");
   for (std::size_t q = 0; q < near.n_queries; ++q) {
-    if (near.starts[q + 1] < near.starts[q]) throw InputError("local: starts must ascend");
+    if (near.starts[q + 1] < near.starts[q]) throw InputError("local: starts must be ascending");
   }
   if (static_cast<std::size_t>(near.starts[near.n_queries]) != near.n_entries) {
     throw InputError("local: starts must end with the number of rows");
@@ -531,8 +530,9 @@ void check(const LocalModel& model, const Neighborhoods& near) {
   const bool inside = std::all_of(near.rows, near.rows + near.n_entries, [&](std::int64_t row) {
     return static_cast<std::uint64_t>(row) < model.n_rows;
   });
-  if (!inside) throw InputError("local: row number out of range");
-  if (near.leave_out && near.own_rows == nullptr) throw InputError("local: which rows?");
+  if (!inside) throw InputError("local: a row index is out of range");
+  if (near.leave_out && near.own_rows == nullptr)
+    throw InputError("local: leave_out requires own_rows");
 }
 
 }  // namespace
@@ -542,10 +542,10 @@ std::size_t count_terms(int degree, std::size_t n_features) {
   return degree == 1 ? n_features : n_features + n_features * (n_features + 1) / 2;
 }
 
-LocalAnswers fit_local(const LocalModel& model, const Neighborhoods& near, bool with_gradients,
-                       int n_threads) {
+LocalFits fit_local(const LocalModel& model, const Neighborhoods& near, bool with_gradients,
+                    int n_threads) {
   check(model, near);
-  LocalAnswers out;
+  LocalFits out;
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   out.values.assign(near.n_queries * model.n_outputs, nan);
   out.noise.assign(near.n_queries, nan);
@@ -561,10 +561,10 @@ LocalAnswers fit_local(const LocalModel& model, const Neighborhoods& near, bool 
   for (int worker = 0; worker < n_workers; ++worker) {
     fitters.emplace_back(model, near, with_gradients, out);
   }
-  const std::size_t n_pieces = (near.n_queries + queries_a_piece - 1) / queries_a_piece;
-  parallel_for(n_pieces, n_workers, [&](std::size_t piece, int worker) {
-    const std::size_t first = piece * queries_a_piece;
-    const std::size_t last = std::min(near.n_queries, first + queries_a_piece);
+  const std::size_t n_blocks = (near.n_queries + queries_per_block - 1) / queries_per_block;
+  parallel_for(n_blocks, n_workers, [&](std::size_t block, int worker) {
+    const std::size_t first = block * queries_per_block;
+    const std::size_t last = std::min(near.n_queries, first + queries_per_block);
     LocalFitter& fitter = fitters[static_cast<std::size_t>(worker)];
     for (std::size_t query = first; query < last; ++query) fitter.fit(query);
   });

@@ -1,5 +1,5 @@
-// Smoothing kernels: how much a row says about a place, by its distance in bandwidths. All are one
-// at distance zero, so that a penalty means the same with each of them.
+// Smoothing kernels: the weight of a row by its distance in bandwidths. All are one at distance
+// zero, so that a penalty has the same effect with each of them.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,8 @@ SPINNEY_INLINE double tricube(double u) {
 
 SPINNEY_INLINE double gaussian(double u) { return common::exp(-0.5 * u * u); }
 
-// cos(πu/2) by its series, which ends below half a unit in the last place: the C library picks
-// another routine per processor.
+// cos(πu/2) by its power series, with an error below half an ulp. The C library's
+// result depends on the processor.
 SPINNEY_INLINE double cosine(double u) {
   constexpr double half_pi = 1.57079632679489661923;
   const double x = half_pi * (u < 1.0 ? u : 1.0);

@@ -1,6 +1,6 @@
-// Vectors as a graph walks them: a space knows where the vector of a slot lies and how far it is
-// from a query, as a float that only has to put vectors in the right order. Sums run in sixteen
-// lanes whatever the instruction set, so that all give the same bits.
+// The distances of an HNSW index. A space has the vectors of all slots and computes a float that
+// orders them by distance from a query. Sums run in sixteen lanes for every instruction set, so
+// that all give the same bits.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace spinney::neighbors {
 
-// The number of a vector in the arrays of an index.
+// The index of a vector in the arrays of an index.
 using Slot = std::uint32_t;
 
 using Floats16 = float __attribute__((vector_size(64)));
@@ -30,7 +30,7 @@ SPINNEY_INLINE Floats16 load_floats(const float* from) {
 
 using Ints16 = std::int32_t __attribute__((vector_size(64)));
 
-// Keeps the first `n` of a vector's lanes and clears the others, whatever they hold.
+// Keeps the first `n` lanes and clears the others.
 SPINNEY_INLINE Floats16 keep_first(const Floats16& values, std::size_t n) {
   alignas(64) static constexpr std::int32_t ones_and_zeros[32] = {-1, -1, -1, -1, -1, -1, -1, -1,
                                                                   -1, -1, -1, -1, -1, -1, -1, -1};
@@ -50,7 +50,7 @@ SPINNEY_INLINE Floats4 fold(const Floats16& sums) {
          __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
 }
 
-// The sums of four vectors at once: the same additions as `sum_floats`, four side by side.
+// The sums of four vectors at once, with the same order of additions as for one vector.
 SPINNEY_INLINE Floats4 sum_floats(const Floats16& a, const Floats16& b, const Floats16& c,
                                   const Floats16& d) {
   const Floats4 p = fold(a), q = fold(b), r = fold(c), s = fold(d);
@@ -68,12 +68,12 @@ SPINNEY_INLINE float sum_floats(const Floats16& a) {
 
 SPINNEY_INLINE void prefetch_bytes(const void* from, std::size_t n_bytes) {
   const char* const first = static_cast<const char*>(from);
-  // Beyond a few lines the processor has understood.
+  // The hardware prefetcher loads further cache lines.
   const std::size_t n = n_bytes < 512 ? n_bytes : 512;
   for (std::size_t i = 0; i < n; i += 64) __builtin_prefetch(first + i);
 }
 
-// What a pair of coordinates adds to a sum, and the sign of the sum in the order.
+// The term that a pair of coordinates adds to a sum, and the sign of the sum in the order.
 struct SquaredDifference {
   static SPINNEY_INLINE Floats16 of(const Floats16& x, const Floats16& y) {
     const Floats16 difference = x - y;
@@ -87,13 +87,13 @@ struct Product {
   static constexpr float sign = -1;
 };
 
-// Rows follow each other without padding. Sixteen floats are read at a time, at the end of a row
-// also some of what follows it, which do not count: there must be room behind the last row.
+// Rows are stored without padding. Sixteen floats are read at a time, and those beyond the end of a
+// row are masked. The last row needs padding.
 template <class Term>
 struct FloatSpace {
   using Value = float;
   const float* rows;
-  std::size_t stride;  // floats a row
+  std::size_t stride;  // floats per row
 
   SPINNEY_INLINE const float* row(Slot slot) const { return rows + slot * stride; }
   SPINNEY_INLINE void prefetch(Slot slot) const { prefetch_bytes(row(slot), stride * 4); }
@@ -115,7 +115,7 @@ struct FloatSpace {
     return Term::sign * sum_floats(even + odd);
   }
 
-  // Four at once, with the same bits as one at a time.
+  // Four distances at once, with the same bits as one at a time.
   SPINNEY_INLINE void distances(const float* x, const Slot* slots, float* out) const {
     const float *const a = row(slots[0]), *const b = row(slots[1]), *const c = row(slots[2]),
                        *const d = row(slots[3]);
@@ -166,7 +166,7 @@ struct CodeSpace {
 
   SPINNEY_INLINE float distance(const std::uint8_t* x, const std::uint8_t* y) const {
     std::int32_t sum = 0;
-    // Spelt out that whole blocks are read: compilers leave no loop for a rest then.
+    // The mask shows the compiler that only whole blocks are read, so it adds no remainder loop.
     const std::size_t n = stride & ~std::size_t{63};
     for (std::size_t j = 0; j < n; ++j) {
       const auto difference = static_cast<std::int16_t>(x[j] - y[j]);

@@ -16,7 +16,7 @@ VectorStore::VectorStore(SearchMetric metric, std::size_t n_features, bool has_c
       code_stride_(has_codes ? padded(n_features, 64) : 0) {}
 
 void VectorStore::reserve(std::size_t n_rows) {
-  // Room behind the last row: it is read sixteen floats at a time.
+  // Rows are read sixteen floats at a time, so the last one needs padding.
   grow(rows_, size_ * n_features_, n_rows * n_features_ + n_floats);
   if (has_codes_) grow(codes_, size_ * code_stride_, n_rows * code_stride_);
 }
@@ -35,7 +35,7 @@ void VectorStore::normalise(const float* values, float* out) const {
   for (std::size_t j = 0; j < n_features_; ++j) {
     squares += static_cast<double>(values[j]) * static_cast<double>(values[j]);
   }
-  // A row of zeros stays one: it is at right angles to everything.
+  // A row of zeros stays unchanged; it is orthogonal to every vector.
   const double scale = squares > 0 ? 1 / std::sqrt(squares) : 1;
   for (std::size_t j = 0; j < n_features_; ++j) {
     out[j] = static_cast<float>(scale * static_cast<double>(values[j]));
@@ -43,7 +43,7 @@ void VectorStore::normalise(const float* values, float* out) const {
 }
 
 void VectorStore::add(const float* values, std::size_t n_rows, bool prepared) {
-  // Room for a quarter more, unless it is the first rows: adding again and again stays linear.
+  // Reserves a quarter more after the first rows, so that repeated additions take linear time.
   const std::size_t needed = size_ + n_rows;
   if (needed * n_features_ + n_floats > rows_.size())
     reserve(size_ == 0 ? needed : needed + needed / 4);
@@ -97,17 +97,17 @@ namespace {
 
 using Bytes16 = std::uint8_t __attribute__((vector_size(16)));
 
-// Returns the squared distance from the bytes, in their unit.
+// Returns the squared distance between a row and its codes, in units of the codes.
 SPINNEY_KERNEL float encode_row(const float* values, const float* offsets, float per_unit,
                                 std::size_t n_features, std::uint8_t* out) {
   Floats16 squares = {};
   for (std::size_t j = 0; j < n_features; j += n_floats) {
-    Floats16 place = (load_floats(values + j) - load_floats(offsets + j)) * per_unit;
-    if (n_features - j < n_floats) place = keep_first(place, n_features - j);
+    Floats16 position = (load_floats(values + j) - load_floats(offsets + j)) * per_unit;
+    if (n_features - j < n_floats) position = keep_first(position, n_features - j);
     const Floats16 least = {}, most = least + 255.0F;
-    const Floats16 low = place < least ? least : place;
+    const Floats16 low = position < least ? least : position;
     const Ints16 code = __builtin_convertvector((low > most ? most : low) + 0.5F, Ints16);
-    const Floats16 error = place - __builtin_convertvector(code, Floats16);
+    const Floats16 error = position - __builtin_convertvector(code, Floats16);
     squares += error * error;
     const Bytes16 bytes = __builtin_convertvector(code, Bytes16);
     __builtin_memcpy(out + j, &bytes, sizeof(bytes));
@@ -132,19 +132,19 @@ namespace {
 
 template <class T>
 void reorder_rows(common::LargeArray<T>& rows, std::size_t stride, const std::vector<Slot>& order) {
-  // Round by round, with one row aside: no second copy of the vectors.
+  // Follows the cycles of the permutation with one spare row, instead of a second copy.
   std::vector<bool> done(order.size(), false);
-  std::vector<T> aside(stride);
+  std::vector<T> spare(stride);
   const auto row = [&](std::size_t i) { return rows.data() + i * stride; };
   for (std::size_t first = 0; first < order.size(); ++first) {
     if (done[first]) continue;
-    std::memcpy(aside.data(), row(first), stride * sizeof(T));
+    std::memcpy(spare.data(), row(first), stride * sizeof(T));
     std::size_t at = first;
     for (; order[at] != first; at = order[at]) {
       std::memcpy(row(at), row(order[at]), stride * sizeof(T));
       done[at] = true;
     }
-    std::memcpy(row(at), aside.data(), stride * sizeof(T));
+    std::memcpy(row(at), spare.data(), stride * sizeof(T));
     done[at] = true;
   }
 }

@@ -1,6 +1,5 @@
-// The vectors of an index: one float32 copy and, where asked for, every coordinate
-// as a byte too. Bytes have an offset for each column and one scale for all, so that their squared
-// distances are those of the vectors but for rounding.
+// The vectors of an index as float32 and optionally also as bytes (codes). Codes have an offset for
+// each column and one scale, so that their squared distances approximate those of the vectors.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +29,7 @@ class VectorStore {
   ProductSpace product_space() const { return {rows_.data(), n_features_}; }
   CodeSpace code_space() const { return {codes_.data(), code_stride_}; }
 
-  // body(space), with the space of the floats.
+  // Calls body(space) with the space of the floats.
   template <class Body>
   void with_float_space(const Body& body) const {
     if (metric_ == SearchMetric::euclidean) {
@@ -40,7 +39,7 @@ class VectorStore {
     }
   }
 
-  // … with that of the bytes, where there are some.
+  // Calls body(space) with the space of the codes, or of the floats if there are no codes.
   template <class Body>
   void with_space(const Body& body) const {
     if (has_codes_) {
@@ -50,23 +49,23 @@ class VectorStore {
     }
   }
 
-  // Rows one after the other. With cosine they are brought to length one unless
-  // they are so already (`prepared`). The first rows decide how bytes are made.
+  // Appends the rows of a row-major matrix. For the metric cosine they are normalised, unless they
+  // are `prepared`. The first rows define offsets and scale of the codes.
   void add(const float* values, std::size_t n_rows, bool prepared);
   void reserve(std::size_t n_rows);
   void drop_after(std::size_t n_rows) { size_ = n_rows; }
 
-  // One row as it is stored, and zeros behind it: `out` has padded_size() floats.
+  // Writes a row as it is stored, padded with zeros to padded_size() floats.
   void prepare(const float* values, float* out) const;
 
-  // A prepared row as bytes; returns how far they are from it.
+  // Writes the codes of a prepared row. Returns the distance between the row and its codes.
   double encode(const float* prepared, std::uint8_t* out) const;
 
-  // How far apart vectors are at least if their bytes are (squared) `distance` apart and those of
-  // one of them are `error` from it.
+  // A lower bound of the distance of two vectors, given the squared distance of their codes and the
+  // error of the codes of one of them.
   double least_distance(float distance, double error) const;
 
-  // The row that was at order[i] comes to i.
+  // Moves row order[i] to position i.
   void reorder(const std::vector<Slot>& order);
 
   double scale() const { return scale_; }
@@ -89,7 +88,7 @@ class VectorStore {
   common::LargeArray<std::uint8_t> codes_;
   std::vector<float> offsets_;
   double scale_ = 0;
-  double code_error_ = 0;  // the largest of the rows
+  double code_error_ = 0;  // largest error of a row
 };
 
 }  // namespace spinney::neighbors

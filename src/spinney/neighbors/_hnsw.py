@@ -445,7 +445,7 @@ class HNSW(ModelMethods, BaseEstimator):
     def _options(self) -> dict[str, Any]:
         return {
             "metric": self.metric,
-            "n_links": int(self.M),
+            "M": int(self.M),
             "ef_construction": int(self.ef_construction),
             "has_codes": self.codes is not None,
             "seed": self._seed,

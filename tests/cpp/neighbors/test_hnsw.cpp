@@ -29,7 +29,7 @@ Found search(const Hnsw& index, const std::vector<float>& queries, std::size_t k
   const std::size_t n = queries.size() / index.n_features();
   Found out{std::vector<float>(n * k), std::vector<Slot>(n * k)};
   common::Watch watch;
-  const Hnsw::Answer result{out.distances.data(), out.slots.data()};
+  const Hnsw::Results result{out.distances.data(), out.slots.data()};
   if (exact) {
     index.search_exactly(queries.data(), n, k, allowed, n_threads, watch, result);
   } else {
@@ -100,13 +100,13 @@ TEST(hnsw_has_a_high_recall) {
 
 TEST(hnsw_rejects_invalid_states) {
   HnswOptions options;
-  options.n_links = 2;
+  options.M = 2;
   const std::vector<float> vectors(6, 0.5F);
   std::vector<Slot> links(12, no_slot);
   HnswState state{};
   state.vectors = vectors;
   state.links = links;
-  state.top = no_slot;
+  state.entry_node = no_slot;
   CHECK(Hnsw(options, 2, state).size() == 3);
   links[4] = 3;
   CHECK(is_refused(options, state));
@@ -114,9 +114,9 @@ TEST(hnsw_rejects_invalid_states) {
   links[5] = 0;
   CHECK(is_refused(options, state));
   links[5] = no_slot;
-  state.top = 0;
+  state.entry_node = 0;
   CHECK(is_refused(options, state));
-  state.top = no_slot;
-  state.ground = 3;
+  state.entry_node = no_slot;
+  state.base_entry = 3;
   CHECK(is_refused(options, state));
 }

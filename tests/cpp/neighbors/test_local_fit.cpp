@@ -72,8 +72,8 @@ TEST(local_fit_is_finite_for_any_shape) {
             const LocalData data(60, d, 3, 150, coarse);
             const LocalModel model = data.model(degree, SmoothingKernel::tricube, alpha, logit);
             const Neighborhoods near = data.near(coarse);
-            const LocalAnswers one = fit_local(model, near, degree > 0 && !logit, 1);
-            const LocalAnswers many = fit_local(model, near, degree > 0 && !logit, 3);
+            const LocalFits one = fit_local(model, near, degree > 0 && !logit, 1);
+            const LocalFits many = fit_local(model, near, degree > 0 && !logit, 3);
             for (std::size_t q = 0; q < near.n_queries; ++q) {
               const bool alone = std::isnan(one.noise[q]);
               CHECK(!alone || near.starts[q + 1] - near.starts[q] <= (coarse ? 1 : 0));
