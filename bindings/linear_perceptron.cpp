@@ -23,8 +23,9 @@ linear::PerceptronVariant variant_named(const std::string& name) {
   throw unknown_name("variant", name, {"last", "average", "pocket"});
 }
 
-// Dense rows have no `columns` and `starts`. Problems are the rows of `steps`. Returns (planes,
-// answers, mistakes, passes, overflow), flat; a plane is its coefficients and its intercept.
+// Dense rows have no `columns` and `starts`. Each row of `steps` is a problem. Returns (planes
+// after the last pass, results, mistakes, passes, overflow), flat. A plane is its coefficients and
+// intercept.
 template <class Value>
 nb::tuple run(const Array<Value>& values, const std::optional<Indices>& columns,
               const std::optional<Indices>& starts, std::size_t n_rows, std::size_t n_features,
@@ -36,11 +37,11 @@ nb::tuple run(const Array<Value>& values, const std::optional<Indices>& columns,
   if (dense
           ? values.shape(0) != n_rows * n_features
           : (!columns || starts->shape(0) != n_rows + 1 || columns->shape(0) != values.shape(0))) {
-    throw common::InputError("perceptron: arrays of the rows differ in length");
+    throw common::InputError("perceptron: arrays of the rows have inconsistent lengths");
   }
   if (steps.shape(1) != n_rows || seeds.shape(0) != n_problems || planes.shape(0) != n_problems ||
       planes.shape(1) != n_features + 1) {
-    throw common::InputError("perceptron: arrays of the problems differ in shape");
+    throw common::InputError("perceptron: arrays of the problems have inconsistent shapes");
   }
   const linear::PerceptronRows<Value> rows{values.data(), dense ? nullptr : columns->data(),
                                            dense ? nullptr : starts->data(), n_rows, n_features};
@@ -56,7 +57,7 @@ nb::tuple run(const Array<Value>& values, const std::optional<Indices>& columns,
     const nb::gil_scoped_release release;
     linear::run_perceptrons(rows, options, problems, n_threads, watch);
   }
-  std::vector<double> ends, answers;
+  std::vector<double> last_planes, results;
   std::vector<std::int64_t> mistakes, passes;
   bool overflow = false;
   const auto append = [](const linear::Hyperplane& plane, std::vector<double>& out) {
@@ -64,13 +65,13 @@ nb::tuple run(const Array<Value>& values, const std::optional<Indices>& columns,
     out.push_back(plane.intercept);
   };
   for (const auto& problem : problems) {
-    append(problem.plane, ends);
-    append(problem.answer, answers);
+    append(problem.plane, last_planes);
+    append(problem.result, results);
     mistakes.push_back(problem.n_mistakes);
     passes.push_back(problem.n_passes);
     overflow = overflow || problem.overflow;
   }
-  return nb::make_tuple(to_numpy(std::move(ends)), to_numpy(std::move(answers)),
+  return nb::make_tuple(to_numpy(std::move(last_planes)), to_numpy(std::move(results)),
                         to_numpy(std::move(mistakes)), to_numpy(std::move(passes)), overflow);
 }
 

@@ -733,215 +733,196 @@ class Hnsw:
 
 @overload
 def sum_moments(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.float64],
-    arg2: NDArray[numpy.float64],
-    arg3: NDArray[numpy.float64],
-    arg4: int,
-    /,
+    X: NDArray[numpy.float64],
+    y: NDArray[numpy.float64],
+    weights: NDArray[numpy.float64],
+    centre: NDArray[numpy.float64],
+    n_threads: int,
 ) -> Any: ...
 @overload
 def sum_moments(
-    arg0: NDArray[numpy.float32],
-    arg1: NDArray[numpy.float64],
-    arg2: NDArray[numpy.float64],
-    arg3: NDArray[numpy.float64],
-    arg4: int,
-    /,
-) -> Any: ...
-@overload
-def sum_sparse_moments(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.int32],
-    arg2: NDArray[numpy.int32],
-    arg3: int,
-    arg4: NDArray[numpy.float64],
-    arg5: NDArray[numpy.float64],
-    arg6: int,
-    /,
-) -> Any: ...
-@overload
-def sum_sparse_moments(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.int64],
-    arg2: NDArray[numpy.int64],
-    arg3: int,
-    arg4: NDArray[numpy.float64],
-    arg5: NDArray[numpy.float64],
-    arg6: int,
-    /,
+    X: NDArray[numpy.float32],
+    y: NDArray[numpy.float64],
+    weights: NDArray[numpy.float64],
+    centre: NDArray[numpy.float64],
+    n_threads: int,
 ) -> Any: ...
 @overload
 def measure_binary(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.float64],
-    arg2: NDArray[numpy.float64],
-    arg3: NDArray[numpy.float64],
-    arg4: NDArray[numpy.float64],
-    arg5: bool,
-    arg6: int,
-    /,
+    X: NDArray[numpy.float64],
+    centre: NDArray[numpy.float64],
+    targets: NDArray[numpy.float64],
+    weights: NDArray[numpy.float64],
+    coefficients: NDArray[numpy.float64],
+    with_hessian: bool,
+    n_threads: int,
 ) -> tuple[Any, ...]: ...
 @overload
 def measure_binary(
-    arg0: NDArray[numpy.float32],
-    arg1: NDArray[numpy.float64],
-    arg2: NDArray[numpy.float64],
-    arg3: NDArray[numpy.float64],
-    arg4: NDArray[numpy.float64],
-    arg5: bool,
-    arg6: int,
-    /,
-) -> tuple[Any, ...]: ...
-@overload
-def measure_sparse_binary(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.int32],
-    arg2: NDArray[numpy.int32],
-    arg3: int,
-    arg4: NDArray[numpy.float64],
-    arg5: NDArray[numpy.float64],
-    arg6: NDArray[numpy.float64],
-    arg7: bool,
-    arg8: int,
-    /,
-) -> tuple[Any, ...]: ...
-@overload
-def measure_sparse_binary(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.int64],
-    arg2: NDArray[numpy.int64],
-    arg3: int,
-    arg4: NDArray[numpy.float64],
-    arg5: NDArray[numpy.float64],
-    arg6: NDArray[numpy.float64],
-    arg7: bool,
-    arg8: int,
-    /,
+    X: NDArray[numpy.float32],
+    centre: NDArray[numpy.float64],
+    targets: NDArray[numpy.float64],
+    weights: NDArray[numpy.float64],
+    coefficients: NDArray[numpy.float64],
+    with_hessian: bool,
+    n_threads: int,
 ) -> tuple[Any, ...]: ...
 @overload
 def measure_multinomial(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.float64],
-    arg2: NDArray[numpy.int32],
-    arg3: NDArray[numpy.float64],
-    arg4: NDArray[numpy.float64],
-    arg5: bool,
-    arg6: int,
-    /,
+    X: NDArray[numpy.float64],
+    centre: NDArray[numpy.float64],
+    labels: NDArray[numpy.int32],
+    weights: NDArray[numpy.float64],
+    coefficients: NDArray[numpy.float64],
+    with_hessian: bool,
+    n_threads: int,
 ) -> tuple[Any, ...]: ...
 @overload
 def measure_multinomial(
-    arg0: NDArray[numpy.float32],
-    arg1: NDArray[numpy.float64],
-    arg2: NDArray[numpy.int32],
-    arg3: NDArray[numpy.float64],
-    arg4: NDArray[numpy.float64],
-    arg5: bool,
-    arg6: int,
-    /,
-) -> tuple[Any, ...]: ...
-@overload
-def measure_sparse_multinomial(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.int32],
-    arg2: NDArray[numpy.int32],
-    arg3: int,
-    arg4: NDArray[numpy.int32],
-    arg5: NDArray[numpy.float64],
-    arg6: NDArray[numpy.float64],
-    arg7: int,
-    /,
-) -> tuple[Any, ...]: ...
-@overload
-def measure_sparse_multinomial(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.int64],
-    arg2: NDArray[numpy.int64],
-    arg3: int,
-    arg4: NDArray[numpy.int32],
-    arg5: NDArray[numpy.float64],
-    arg6: NDArray[numpy.float64],
-    arg7: int,
-    /,
+    X: NDArray[numpy.float32],
+    centre: NDArray[numpy.float64],
+    labels: NDArray[numpy.int32],
+    weights: NDArray[numpy.float64],
+    coefficients: NDArray[numpy.float64],
+    with_hessian: bool,
+    n_threads: int,
 ) -> tuple[Any, ...]: ...
 @overload
 def leave_one_out(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.float64],
-    arg2: NDArray[numpy.float64],
-    arg3: NDArray[numpy.float64],
-    arg4: NDArray[numpy.float64],
-    arg5: NDArray[numpy.float64],
-    arg6: NDArray[numpy.float64],
-    arg7: NDArray[numpy.float64],
-    arg8: float,
-    arg9: int,
-    arg10: NDArray[numpy.float64],
-    /,
+    X: NDArray[numpy.float64],
+    y: NDArray[numpy.float64],
+    weights: NDArray[numpy.float64],
+    centre: NDArray[numpy.float64],
+    basis: NDArray[numpy.float64],
+    shrinkage: NDArray[numpy.float64],
+    coefficients: NDArray[numpy.float64],
+    intercepts: NDArray[numpy.float64],
+    base_leverage: float,
+    n_threads: int,
+    predictions: NDArray[numpy.float64],
 ) -> Any: ...
 @overload
 def leave_one_out(
-    arg0: NDArray[numpy.float32],
-    arg1: NDArray[numpy.float64],
-    arg2: NDArray[numpy.float64],
-    arg3: NDArray[numpy.float64],
-    arg4: NDArray[numpy.float64],
-    arg5: NDArray[numpy.float64],
-    arg6: NDArray[numpy.float64],
-    arg7: NDArray[numpy.float64],
-    arg8: float,
-    arg9: int,
-    arg10: NDArray[numpy.float64],
-    /,
+    X: NDArray[numpy.float32],
+    y: NDArray[numpy.float64],
+    weights: NDArray[numpy.float64],
+    centre: NDArray[numpy.float64],
+    basis: NDArray[numpy.float64],
+    shrinkage: NDArray[numpy.float64],
+    coefficients: NDArray[numpy.float64],
+    intercepts: NDArray[numpy.float64],
+    base_leverage: float,
+    n_threads: int,
+    predictions: NDArray[numpy.float64],
 ) -> Any: ...
 @overload
 def multiply_rows(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.float64],
-    arg2: NDArray[numpy.float64],
-    arg3: int,
-    arg4: NDArray[numpy.float64],
-    /,
+    X: NDArray[numpy.float64],
+    coefficients: NDArray[numpy.float64],
+    centre: NDArray[numpy.float64],
+    n_threads: int,
+    out: NDArray[numpy.float64],
 ) -> None: ...
 @overload
 def multiply_rows(
-    arg0: NDArray[numpy.float32],
-    arg1: NDArray[numpy.float64],
-    arg2: NDArray[numpy.float64],
-    arg3: int,
-    arg4: NDArray[numpy.float64],
-    /,
+    X: NDArray[numpy.float32],
+    coefficients: NDArray[numpy.float64],
+    centre: NDArray[numpy.float64],
+    n_threads: int,
+    out: NDArray[numpy.float64],
+) -> None: ...
+@overload
+def sum_sparse_moments(
+    values: NDArray[numpy.float64],
+    columns: NDArray[numpy.int32],
+    starts: NDArray[numpy.int32],
+    n_features: int,
+    y: NDArray[numpy.float64],
+    weights: NDArray[numpy.float64],
+    n_threads: int,
+) -> Any: ...
+@overload
+def sum_sparse_moments(
+    values: NDArray[numpy.float64],
+    columns: NDArray[numpy.int64],
+    starts: NDArray[numpy.int64],
+    n_features: int,
+    y: NDArray[numpy.float64],
+    weights: NDArray[numpy.float64],
+    n_threads: int,
+) -> Any: ...
+@overload
+def measure_sparse_binary(
+    values: NDArray[numpy.float64],
+    columns: NDArray[numpy.int32],
+    starts: NDArray[numpy.int32],
+    n_features: int,
+    targets: NDArray[numpy.float64],
+    weights: NDArray[numpy.float64],
+    coefficients: NDArray[numpy.float64],
+    with_hessian: bool,
+    n_threads: int,
+) -> tuple[Any, ...]: ...
+@overload
+def measure_sparse_binary(
+    values: NDArray[numpy.float64],
+    columns: NDArray[numpy.int64],
+    starts: NDArray[numpy.int64],
+    n_features: int,
+    targets: NDArray[numpy.float64],
+    weights: NDArray[numpy.float64],
+    coefficients: NDArray[numpy.float64],
+    with_hessian: bool,
+    n_threads: int,
+) -> tuple[Any, ...]: ...
+@overload
+def measure_sparse_multinomial(
+    values: NDArray[numpy.float64],
+    columns: NDArray[numpy.int32],
+    starts: NDArray[numpy.int32],
+    n_features: int,
+    labels: NDArray[numpy.int32],
+    weights: NDArray[numpy.float64],
+    coefficients: NDArray[numpy.float64],
+    n_threads: int,
+) -> tuple[Any, ...]: ...
+@overload
+def measure_sparse_multinomial(
+    values: NDArray[numpy.float64],
+    columns: NDArray[numpy.int64],
+    starts: NDArray[numpy.int64],
+    n_features: int,
+    labels: NDArray[numpy.int32],
+    weights: NDArray[numpy.float64],
+    coefficients: NDArray[numpy.float64],
+    n_threads: int,
+) -> tuple[Any, ...]: ...
+@overload
+def multiply_sparse_rows(
+    values: NDArray[numpy.float64],
+    columns: NDArray[numpy.int32],
+    starts: NDArray[numpy.int32],
+    coefficients: NDArray[numpy.float64],
+    n_threads: int,
+    out: NDArray[numpy.float64],
 ) -> None: ...
 @overload
 def multiply_sparse_rows(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.int32],
-    arg2: NDArray[numpy.int32],
-    arg3: NDArray[numpy.float64],
-    arg4: int,
-    arg5: NDArray[numpy.float64],
-    /,
-) -> None: ...
-@overload
-def multiply_sparse_rows(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.int64],
-    arg2: NDArray[numpy.int64],
-    arg3: NDArray[numpy.float64],
-    arg4: int,
-    arg5: NDArray[numpy.float64],
-    /,
+    values: NDArray[numpy.float64],
+    columns: NDArray[numpy.int64],
+    starts: NDArray[numpy.int64],
+    coefficients: NDArray[numpy.float64],
+    n_threads: int,
+    out: NDArray[numpy.float64],
 ) -> None: ...
 def descend_by_matrix(
-    arg0: NDArray[numpy.float64],
-    arg1: NDArray[numpy.float64],
-    arg2: NDArray[numpy.float64],
-    arg3: NDArray[numpy.float64],
-    arg4: float,
-    arg5: int,
-    arg6: NDArray[numpy.float64],
-    /,
+    hessian: NDArray[numpy.float64],
+    gradient: NDArray[numpy.float64],
+    l1: NDArray[numpy.float64],
+    l2: NDArray[numpy.float64],
+    tolerance: float,
+    max_sweeps: int,
+    w: NDArray[numpy.float64],
 ) -> tuple[Any, ...]: ...
 @overload
 def run_perceptrons(
@@ -983,7 +964,7 @@ def run_perceptrons(
 class Mixture:
     def __init__(
         self,
-        kind: str,
+        covariance_type: str,
         offsets: NDArray[numpy.float64],
         means: NDArray[numpy.float64],
         factors: NDArray[numpy.float64],
@@ -995,7 +976,7 @@ class Mixture:
         X: NDArray[numpy.float64],
         weights: NDArray[numpy.float64] | None,
         labels: NDArray[numpy.int32] | None,
-        shares: NDArray[numpy.float64] | None,
+        responsibilities: NDArray[numpy.float64] | None,
         n_threads: int,
     ) -> tuple[Any, ...]: ...
     @overload
@@ -1004,7 +985,7 @@ class Mixture:
         X: NDArray[numpy.float32],
         weights: NDArray[numpy.float64] | None,
         labels: NDArray[numpy.int32] | None,
-        shares: NDArray[numpy.float64] | None,
+        responsibilities: NDArray[numpy.float64] | None,
         n_threads: int,
     ) -> tuple[Any, ...]: ...
     @overload

@@ -19,14 +19,14 @@ SPINNEY_INLINE void read_rows(const DenseRows<T>& rows, std::size_t first, std::
   const std::size_t d = rows.n_features;
   const T* const from = rows.values + static_cast<std::ptrdiff_t>(first) * rows.row_stride;
   if (rows.column_stride == 1) {
-    // Eight rows at a time, so that what is written lies together.
-    constexpr std::size_t together = 8;
+    // Eight rows at a time, so that writes are contiguous.
+    constexpr std::size_t rows_at_once = 8;
     std::size_t row = 0;
-    for (; row + together <= n; row += together) {
+    for (; row + rows_at_once <= n; row += rows_at_once) {
       const T* const x = from + static_cast<std::ptrdiff_t>(row) * rows.row_stride;
       for (std::size_t j = 0; j < d; ++j) {
-        double eight[together];
-        for (std::size_t i = 0; i < together; ++i) {
+        double eight[rows_at_once];
+        for (std::size_t i = 0; i < rows_at_once; ++i) {
           eight[i] = static_cast<double>(
               x[static_cast<std::ptrdiff_t>(i) * rows.row_stride + static_cast<std::ptrdiff_t>(j)]);
         }
@@ -128,8 +128,8 @@ void spread_products(const double* tiles, std::size_t n_columns, double* out) {
 
 SPINNEY_KERNEL void combine_columns(const double* columns, const double* weights,
                                     std::size_t n_columns, double* out) {
-  constexpr std::size_t together = 4 * n_lanes;
-  for (std::size_t row = 0; row < block_rows; row += together) {
+  constexpr std::size_t rows_at_once = 4 * n_lanes;
+  for (std::size_t row = 0; row < block_rows; row += rows_at_once) {
     Lanes a = {}, b = {}, c = {}, d = {};
     const double* x = columns + row;
     for (std::size_t j = 0; j < n_columns; ++j) {
@@ -149,14 +149,14 @@ SPINNEY_KERNEL void combine_columns(const double* columns, const double* weights
 SPINNEY_KERNEL void combine_columns_by_four(const double* columns, const double* weights,
                                             std::size_t stride, std::size_t n_columns,
                                             double* out) {
-  constexpr std::size_t together = 4;
+  constexpr std::size_t rows_at_once = 4;
   const double *const w0 = weights, *const w1 = w0 + stride, *const w2 = w1 + stride,
                       *const w3 = w2 + stride;
-  for (std::size_t row = 0; row < block_rows; row += together * n_lanes) {
-    Lanes sums[4][together] = {};
+  for (std::size_t row = 0; row < block_rows; row += rows_at_once * n_lanes) {
+    Lanes sums[4][rows_at_once] = {};
     const double* x = columns + row;
     for (std::size_t j = 0; j < n_columns; ++j) {
-      for (std::size_t lane = 0; lane < together; ++lane) {
+      for (std::size_t lane = 0; lane < rows_at_once; ++lane) {
         const Lanes values = load(x + lane * n_lanes);
         sums[0][lane] += values * w0[j];
         sums[1][lane] += values * w1[j];
@@ -166,7 +166,7 @@ SPINNEY_KERNEL void combine_columns_by_four(const double* columns, const double*
       x += column_stride;
     }
     for (std::size_t k = 0; k < 4; ++k) {
-      for (std::size_t lane = 0; lane < together; ++lane) {
+      for (std::size_t lane = 0; lane < rows_at_once; ++lane) {
         store(out + k * column_stride + row + lane * n_lanes, sums[k][lane]);
       }
     }
@@ -230,13 +230,13 @@ SPINNEY_KERNEL void measure_logistic(const double* z, const double* y, const dou
     const double e = common::exp(-size);
     const double one_plus = 1 + e;
     const double inverse = 1 / one_plus;
-    // No difference of numbers that are nearly equal: losses of rows far on their side are right to
-    // the last digits. log(1 + e) = log(one_plus) + what the sum lost.
+    // Accurate for small losses, since no nearly equal values are subtracted:
+    // log(1 + e) = log(one_plus) + the rounding error of one_plus, divided by it.
     const double log_sum = common::log_normal(one_plus) + (e - (one_plus - 1)) * inverse;
-    const double lost = z[row] < 0 ? y[row] : 1 - y[row];
-    const double rare = e * inverse;  // probability of the less likely class
-    losses[row] = weights[row] * (log_sum + lost * size);
-    slopes[row] = weights[row] * (z[row] < 0 ? rare - y[row] : (1 - y[row]) - rare);
+    const double target_gap = z[row] < 0 ? y[row] : 1 - y[row];
+    const double smaller_p = e * inverse;  // probability of the less likely class
+    losses[row] = weights[row] * (log_sum + target_gap * size);
+    slopes[row] = weights[row] * (z[row] < 0 ? smaller_p - y[row] : (1 - y[row]) - smaller_p);
     curves[row] = weights[row] * (e * inverse * inverse);
   }
   Lanes sum = load(loss_lanes);
@@ -246,7 +246,7 @@ SPINNEY_KERNEL void measure_logistic(const double* z, const double* y, const dou
   for (std::size_t row = 0; row < block_rows; ++row) curvatures[row] = curves[row];
 }
 
-SPINNEY_KERNEL void share_softmax(double* scores, std::size_t n_classes, double* log_sums) {
+SPINNEY_KERNEL void softmax(double* scores, std::size_t n_classes, double* log_sums) {
   double highest[block_rows], total[block_rows];
   for (std::size_t row = 0; row < block_rows; ++row) {
     highest[row] = scores[row];
@@ -289,7 +289,7 @@ SPINNEY_KERNEL void measure_own_class(const double* probabilities, std::size_t n
     }
   }
   for (std::size_t row = 0; row < block_rows; ++row) {
-    // loss = log_sum - own score where the own class is unlikely, else log(1 + odds of the others).
+    // loss = log(1 + odds of the other classes) if the label is likely, else log_sum - score.
     const double odds = own[row] > 0.5 ? others[row] / own[row] : 0.0;
     const double one_plus = 1 + odds;
     const double log_sum = common::log_normal(one_plus) + (odds - (one_plus - 1)) / one_plus;

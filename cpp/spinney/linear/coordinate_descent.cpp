@@ -9,38 +9,37 @@ namespace spinney::linear {
 
 namespace {
 
-// Where a coordinate has its optimum, given the derivative of the smooth part at `w`.
-SPINNEY_INLINE double best_place(double w, double slope, double curve, double absolute,
-                                 double square) {
-  const double top = curve * w - slope;
-  const double size = std::abs(top) - absolute;
+// The optimum of a coordinate, given the derivative of the smooth part at `w` (soft threshold).
+SPINNEY_INLINE double best_coordinate(double w, double slope, double curve, double l1, double l2) {
+  const double unpenalised = curve * w - slope;
+  const double size = std::abs(unpenalised) - l1;
   if (size <= 0) return 0;
-  return (top > 0 ? size : -size) / (curve + square);
+  return (unpenalised > 0 ? size : -size) / (curve + l2);
 }
 
-// By how much zero is outside the derivatives of the objective at `w`.
-SPINNEY_INLINE double violation_at(double w, double slope, double absolute, double square) {
-  if (w == 0) return std::max(std::abs(slope) - absolute, 0.0);
-  return std::abs(slope + square * w + (w > 0 ? absolute : -absolute));
+// The distance of zero from the subdifferential of the objective at `w`.
+SPINNEY_INLINE double violation_at(double w, double slope, double l1, double l2) {
+  if (w == 0) return std::max(std::abs(slope) - l1, 0.0);
+  return std::abs(slope + l2 * w + (w > 0 ? l1 : -l1));
 }
 
 SPINNEY_KERNEL void add_scaled(const double* from, double by, std::size_t n, double* to) {
   for (std::size_t i = 0; i < n; ++i) to[i] += by * from[i];
 }
 
-// Sweeps over all coordinates, then over those that are not zero until they rest, and again.
-// move(j) makes a step of coordinate j and returns its violation before the step.
+// Alternates a sweep over all coordinates with sweeps over the nonzero ones until these converge.
+// move(j) updates coordinate j and returns its violation before the update.
 template <class Move>
-Descent sweep(std::size_t size, const double* w, double tolerance, std::size_t most_sweeps,
+Descent sweep(std::size_t size, const double* w, double tolerance, std::size_t max_sweeps,
               const Move& move) {
   Descent descent;
-  while (descent.n_sweeps < most_sweeps) {
+  while (descent.n_sweeps < max_sweeps) {
     double worst = 0;
     for (std::size_t j = 0; j < size; ++j) worst = std::max(worst, move(j));
     ++descent.n_sweeps;
     descent.violation = worst;
     if (worst <= tolerance) return descent;
-    while (descent.n_sweeps < most_sweeps) {
+    while (descent.n_sweeps < max_sweeps) {
       double worst_active = 0;
       for (std::size_t j = 0; j < size; ++j) {
         if (w[j] != 0) worst_active = std::max(worst_active, move(j));
@@ -55,15 +54,15 @@ Descent sweep(std::size_t size, const double* w, double tolerance, std::size_t m
 }  // namespace
 
 Descent descend_by_matrix(const double* hessian, const double* gradient, std::size_t size,
-                          const Penalty& penalty, double tolerance, std::size_t most_sweeps,
+                          const Penalty& penalty, double tolerance, std::size_t max_sweeps,
                           double* w) {
-  std::vector<double> slopes(gradient, gradient + size);  // of the smooth part, at w as it is
-  return sweep(size, w, tolerance, most_sweeps, [&](std::size_t j) {
+  std::vector<double> slopes(gradient, gradient + size);  // derivatives of the smooth part at w
+  return sweep(size, w, tolerance, max_sweeps, [&](std::size_t j) {
     const double curve = hessian[j * size + j];
-    const double a = penalty.absolute[j], b = penalty.square[j];
-    const double violation = violation_at(w[j], slopes[j], a, b);
-    if (!(curve + b > 0)) return 0.0;
-    const double step = best_place(w[j], slopes[j], curve, a, b) - w[j];
+    const double l1 = penalty.l1[j], l2 = penalty.l2[j];
+    const double violation = violation_at(w[j], slopes[j], l1, l2);
+    if (!(curve + l2 > 0)) return 0.0;
+    const double step = best_coordinate(w[j], slopes[j], curve, l1, l2) - w[j];
     if (step != 0) {
       w[j] += step;
       add_scaled(hessian + j * size, step, size, slopes.data());

@@ -1,4 +1,4 @@
-// The rows of a linear model: dense with any strides, or sparse row by row. Nothing is copied.
+// Views of the rows of a linear model: dense with any strides, or sparse (CSR).
 #pragma once
 
 #include <cstddef>
@@ -24,22 +24,24 @@ struct SparseRows {
   std::size_t n_features;
 };
 
-// Rows are cut into pieces that depend on their number alone; sums of pieces are added in order.
-struct Pieces {
+// Splits rows into chunks that depend only on the number of rows. Sums of chunks are added in
+// order.
+struct Chunks {
   std::size_t n_rows;
-  std::size_t unit;      // a piece has so many rows, or a multiple
-  std::size_t n_pieces;  // at most `most`
+  std::size_t unit;      // chunk sizes are multiples of this, except the last
+  std::size_t n_chunks;  // at most `max_chunks`
 
-  Pieces(std::size_t n_rows_, std::size_t unit_, std::size_t most) : n_rows(n_rows_), unit(unit_) {
+  Chunks(std::size_t n_rows_, std::size_t unit_, std::size_t max_chunks)
+      : n_rows(n_rows_), unit(unit_) {
     const std::size_t n_units = (n_rows + unit - 1) / unit;
-    n_pieces = n_units < most ? n_units : most;
+    n_chunks = n_units < max_chunks ? n_units : max_chunks;
   }
-  std::size_t begin(std::size_t piece) const {
+  std::size_t begin(std::size_t chunk) const {
     const std::size_t n_units = (n_rows + unit - 1) / unit;
-    const std::size_t row = n_units * piece / n_pieces * unit;
+    const std::size_t row = n_units * chunk / n_chunks * unit;
     return row < n_rows ? row : n_rows;
   }
-  std::size_t end(std::size_t piece) const { return begin(piece + 1); }
+  std::size_t end(std::size_t chunk) const { return begin(chunk + 1); }
 };
 
 }  // namespace spinney::linear

@@ -19,29 +19,29 @@ using common::worthwhile_threads;
 
 namespace {
 
-constexpr std::size_t most_pieces = 64;
-constexpr std::size_t most_numbers = std::size_t{1} << 23;  // that the sums of all pieces may have
+constexpr std::size_t max_chunks = 64;
+constexpr std::size_t max_values = std::size_t{1} << 23;  // of the sums of all chunks
 
-// Sums of pieces, added in their order.
+// Computes sums of chunks in parallel and adds them in order.
 template <class Body>
-common::LargeArray<double> sum_pieces(std::size_t n_rows, std::size_t size, double work,
+common::LargeArray<double> sum_chunks(std::size_t n_rows, std::size_t size, double work,
                                       int n_threads, const Body& body) {
-  const std::size_t room = std::max<std::size_t>(1, most_numbers / size);
-  const Pieces pieces(n_rows, block_rows, std::min(most_pieces, room));
-  common::LargeArray<double> sums(std::max<std::size_t>(1, pieces.n_pieces) * size);
+  const std::size_t n_fitting = std::max<std::size_t>(1, max_values / size);
+  const Chunks chunks(n_rows, block_rows, std::min(max_chunks, n_fitting));
+  common::LargeArray<double> sums(std::max<std::size_t>(1, chunks.n_chunks) * size);
   std::fill(sums.begin(), sums.end(), 0.0);
-  parallel_for(pieces.n_pieces, worthwhile_threads(work, n_threads, true),
-               [&](std::size_t piece, int) {
-                 body(pieces.begin(piece), pieces.end(piece), sums.data() + piece * size);
+  parallel_for(chunks.n_chunks, worthwhile_threads(work, n_threads, true),
+               [&](std::size_t chunk, int) {
+                 body(chunks.begin(chunk), chunks.end(chunk), sums.data() + chunk * size);
                });
-  for (std::size_t piece = 1; piece < pieces.n_pieces; ++piece) {
-    const double* const from = sums.data() + piece * size;
+  for (std::size_t chunk = 1; chunk < chunks.n_chunks; ++chunk) {
+    const double* const from = sums.data() + chunk * size;
     for (std::size_t i = 0; i < size; ++i) sums[i] += from[i];
   }
   return sums;
 }
 
-// A block of rows with a column of ones behind the others.
+// A block of rows with a last column of ones.
 class Block {
  public:
   explicit Block(std::size_t n_features)
@@ -73,21 +73,22 @@ class Block {
   double weights_[block_rows] = {};
 };
 
-double dense_work(std::size_t n_rows, std::size_t n_columns, std::size_t n_passes, bool second) {
+double dense_work(std::size_t n_rows, std::size_t n_columns, std::size_t n_passes,
+                  bool with_hessian) {
   const auto d = static_cast<double>(n_columns);
   const auto passes = static_cast<double>(n_passes);
   return static_cast<double>(n_rows) *
-         (5 + 0.5 * d + 0.3 * d * passes + (second ? 0.1 * d * d * passes * passes : 0));
+         (5 + 0.5 * d + 0.3 * d * passes + (with_hessian ? 0.1 * d * d * passes * passes : 0));
 }
 
-// Rows of so many columns are not turned into blocks: one row after the other is read once.
+// With at least this many columns, rows are read one by one instead of in blocks.
 constexpr std::size_t wide_columns = 512;
 
 template <class T>
 Derivatives measure_wide(const DenseRows<T>& rows, const double* centre,
                          const BinaryProblem& problem, int n_threads, double* curvatures) {
   const std::size_t d = rows.n_features;
-  std::vector<std::size_t> used;  // columns whose coefficient is not zero: often few
+  std::vector<std::size_t> used;  // columns with nonzero coefficients, which are often few
   double offset = problem.coefficients[d];
   for (std::size_t j = 0; j < d; ++j) {
     if (problem.coefficients[j] == 0) continue;
@@ -95,7 +96,7 @@ Derivatives measure_wide(const DenseRows<T>& rows, const double* centre,
     offset -= centre[j] * problem.coefficients[j];
   }
   const double work = static_cast<double>(rows.n_rows) * static_cast<double>(d + used.size());
-  const auto sums = sum_pieces(
+  const auto sums = sum_chunks(
       rows.n_rows, d + 2, work, n_threads, [&](std::size_t begin, std::size_t end, double* out) {
         double lanes[n_lanes] = {};
         double z[block_rows], y[block_rows], weights[block_rows], slopes[block_rows],
@@ -145,10 +146,10 @@ Derivatives measure_wide(const DenseRows<T>& rows, const double* centre,
 
 template <class T>
 Derivatives measure_binary(const DenseRows<T>& rows, const double* centre,
-                           const BinaryProblem& problem, bool second, int n_threads) {
+                           const BinaryProblem& problem, bool with_hessian, int n_threads) {
   if (rows.n_features >= wide_columns && rows.column_stride == 1) {
-    if (!second) return measure_wide(rows, centre, problem, n_threads, nullptr);
-    // So many products that threads had better share them than the rows.
+    if (!with_hessian) return measure_wide(rows, centre, problem, n_threads, nullptr);
+    // The matrix of products is large, so threads divide the products instead of the rows.
     std::vector<double> curvatures(rows.n_rows);
     Derivatives derivatives = measure_wide(rows, centre, problem, n_threads, curvatures.data());
     derivatives.hessian = sum_moments(rows, {nullptr, 0, curvatures.data()}, centre, n_threads);
@@ -157,12 +158,13 @@ Derivatives measure_binary(const DenseRows<T>& rows, const double* centre,
   const std::size_t n_columns = rows.n_features + 1;
   const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
   const std::size_t first_product = (1 + n_columns) * n_lanes;
-  const std::size_t size = first_product + (second ? lanes_of_products(n_columns) : 0);
-  const double work = dense_work(rows.n_rows, n_columns, 1, second);
-  const auto sums = sum_pieces(
+  const std::size_t size = first_product + (with_hessian ? lanes_of_products(n_columns) : 0);
+  const double work = dense_work(rows.n_rows, n_columns, 1, with_hessian);
+  const auto sums = sum_chunks(
       rows.n_rows, size, work, n_threads, [&](std::size_t begin, std::size_t end, double* out) {
         Block block(rows.n_features);
-        common::LargeArray<double> curved(second ? round_to_tiles(n_columns) * column_stride : 0);
+        common::LargeArray<double> curved(with_hessian ? round_to_tiles(n_columns) * column_stride
+                                                       : 0);
         std::fill(curved.begin(), curved.end(), 0.0);
         double z[block_rows], y[block_rows], slopes[block_rows], curvatures[block_rows];
         for (std::size_t first = begin; first < end; first += block_rows) {
@@ -171,9 +173,9 @@ Derivatives measure_binary(const DenseRows<T>& rows, const double* centre,
             y[row] = row < block.n() ? problem.targets[first + row] : 0;
           }
           combine_columns(block.columns(), problem.coefficients, n_columns, z);
-          measure_logistic(z, y, block.weights(), out, slopes, second ? curvatures : nullptr);
+          measure_logistic(z, y, block.weights(), out, slopes, with_hessian ? curvatures : nullptr);
           add_sums(block.columns(), slopes, n_columns, out + n_lanes);
-          if (!second) continue;
+          if (!with_hessian) continue;
           scale_rows(block.columns(), curvatures, n_columns, curved.data());
           add_products(curved.data(), block.columns(), n_columns, 0, n_sides, out + first_product);
         }
@@ -183,7 +185,7 @@ Derivatives measure_binary(const DenseRows<T>& rows, const double* centre,
   for (std::size_t j = 0; j < n_columns; ++j) {
     derivatives.gradient.push_back(add_up_lanes(sums.data() + (1 + j) * n_lanes));
   }
-  if (second) {
+  if (with_hessian) {
     derivatives.hessian.resize(n_columns * n_columns);
     spread_products(sums.data() + first_product, n_columns, derivatives.hessian.data());
   }
@@ -191,14 +193,14 @@ Derivatives measure_binary(const DenseRows<T>& rows, const double* centre,
 }
 
 template <class Index>
-Derivatives measure_binary(const SparseRows<Index>& rows, const BinaryProblem& problem, bool second,
-                           int n_threads) {
+Derivatives measure_binary(const SparseRows<Index>& rows, const BinaryProblem& problem,
+                           bool with_hessian, int n_threads) {
   const std::size_t d = rows.n_features, n_columns = d + 1;
-  const std::size_t size = 1 + n_columns + (second ? n_columns * n_columns : 0);
+  const std::size_t size = 1 + n_columns + (with_hessian ? n_columns * n_columns : 0);
   const auto n_stored = static_cast<double>(rows.starts[rows.n_rows]);
   const auto n_rows = static_cast<double>(std::max<std::size_t>(1, rows.n_rows));
-  const double work = 20 * n_rows + n_stored * (2 + (second ? n_stored / n_rows : 0));
-  const auto sums = sum_pieces(
+  const double work = 20 * n_rows + n_stored * (2 + (with_hessian ? n_stored / n_rows : 0));
+  const auto sums = sum_chunks(
       rows.n_rows, size, work, n_threads, [&](std::size_t begin, std::size_t end, double* out) {
         double* const gradient = out + 1;
         double* const hessian = gradient + n_columns;
@@ -228,12 +230,14 @@ Derivatives measure_binary(const SparseRows<Index>& rows, const BinaryProblem& p
               gradient[rows.columns[i]] += slopes[row] * rows.values[i];
             }
             gradient[d] += slopes[row];
-            if (!second) continue;
+            if (!with_hessian) continue;
             for (std::size_t i = from; i < to; ++i) {
               const double value = curvatures[row] * rows.values[i];
-              double* const line = hessian + static_cast<std::size_t>(rows.columns[i]) * n_columns;
-              for (std::size_t j = i; j < to; ++j) line[rows.columns[j]] += value * rows.values[j];
-              line[d] += value;
+              double* const matrix_row =
+                  hessian + static_cast<std::size_t>(rows.columns[i]) * n_columns;
+              for (std::size_t j = i; j < to; ++j)
+                matrix_row[rows.columns[j]] += value * rows.values[j];
+              matrix_row[d] += value;
             }
             hessian[n_columns * n_columns - 1] += curvatures[row];
           }
@@ -243,9 +247,9 @@ Derivatives measure_binary(const SparseRows<Index>& rows, const BinaryProblem& p
   Derivatives derivatives;
   derivatives.loss = sums[0];
   derivatives.gradient.assign(sums.data() + 1, sums.data() + 1 + n_columns);
-  if (second) {
+  if (with_hessian) {
     derivatives.hessian.assign(sums.data() + 1 + n_columns, sums.data() + size);
-    auto& h = derivatives.hessian;  // columns of a row ascend: the upper half was added to
+    auto& h = derivatives.hessian;  // columns of a row ascend, so only the upper half is filled
     for (std::size_t i = 0; i < n_columns; ++i) {
       for (std::size_t j = i + 1; j < n_columns; ++j) h[j * n_columns + i] = h[i * n_columns + j];
     }
@@ -255,18 +259,20 @@ Derivatives measure_binary(const SparseRows<Index>& rows, const BinaryProblem& p
 
 template <class T>
 Derivatives measure_multinomial(const DenseRows<T>& rows, const double* centre,
-                                const MultinomialProblem& problem, bool second, int n_threads) {
+                                const MultinomialProblem& problem, bool with_hessian,
+                                int n_threads) {
   const std::size_t n_columns = rows.n_features + 1, n_classes = problem.n_classes;
   const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
   const std::size_t n_products = lanes_of_products(n_columns);
-  const std::size_t n_pairs = second ? n_classes * (n_classes + 1) / 2 : 0;
+  const std::size_t n_pairs = with_hessian ? n_classes * (n_classes + 1) / 2 : 0;
   const std::size_t first_product = (1 + n_classes * n_columns) * n_lanes;
   const std::size_t size = first_product + n_pairs * n_products;
-  const double work = dense_work(rows.n_rows, n_columns, n_classes, second);
-  const auto sums = sum_pieces(
+  const double work = dense_work(rows.n_rows, n_columns, n_classes, with_hessian);
+  const auto sums = sum_chunks(
       rows.n_rows, size, work, n_threads, [&](std::size_t begin, std::size_t end, double* out) {
         Block block(rows.n_features);
-        common::LargeArray<double> curved(second ? round_to_tiles(n_columns) * column_stride : 0);
+        common::LargeArray<double> curved(with_hessian ? round_to_tiles(n_columns) * column_stride
+                                                       : 0);
         std::fill(curved.begin(), curved.end(), 0.0);
         std::vector<double> scores(n_classes * column_stride);
         double log_sums[block_rows], losses[block_rows], others[block_rows], factors[block_rows];
@@ -283,7 +289,7 @@ Derivatives measure_multinomial(const DenseRows<T>& rows, const double* centre,
           for (std::size_t row = 0; row < block_rows; ++row) {
             own[row] = scores[static_cast<std::size_t>(labels[row]) * column_stride + row];
           }
-          share_softmax(scores.data(), n_classes, log_sums);
+          softmax(scores.data(), n_classes, log_sums);
           for (std::size_t row = 0; row < block_rows; ++row) losses[row] = log_sums[row] - own[row];
           measure_own_class(scores.data(), n_classes, labels, losses, others);
           for (std::size_t row = 0; row < block_rows; ++row) {
@@ -298,7 +304,7 @@ Derivatives measure_multinomial(const DenseRows<T>& rows, const double* centre,
             add_sums(block.columns(), factors, n_columns, out + (1 + k * n_columns) * n_lanes);
           }
           double* products = out + first_product;
-          for (std::size_t k = 0; k < n_classes && second; ++k) {
+          for (std::size_t k = 0; k < n_classes && with_hessian; ++k) {
             for (std::size_t l = k; l < n_classes; ++l) {
               const double* const p = scores.data() + k * column_stride;
               const double* const q = scores.data() + l * column_stride;
@@ -319,7 +325,7 @@ Derivatives measure_multinomial(const DenseRows<T>& rows, const double* centre,
   for (std::size_t i = 0; i < n_classes * n_columns; ++i) {
     derivatives.gradient.push_back(add_up_lanes(sums.data() + (1 + i) * n_lanes));
   }
-  if (second) {
+  if (with_hessian) {
     const std::size_t width = n_classes * n_columns;
     derivatives.hessian.resize(width * width);
     std::vector<double> part(n_columns * n_columns);
@@ -349,7 +355,7 @@ Derivatives measure_multinomial(const SparseRows<Index>& rows, const Multinomial
   const auto n_stored = static_cast<double>(rows.starts[rows.n_rows]);
   const double work =
       static_cast<double>(n_classes) * (3 * n_stored + 20 * static_cast<double>(rows.n_rows));
-  const auto sums = sum_pieces(
+  const auto sums = sum_chunks(
       rows.n_rows, size, work, n_threads, [&](std::size_t begin, std::size_t end, double* out) {
         std::vector<double> scores(n_classes * column_stride);
         double log_sums[block_rows], losses[block_rows], others[block_rows], labels[block_rows];
@@ -369,7 +375,7 @@ Derivatives measure_multinomial(const SparseRows<Index>& rows, const Multinomial
             labels[row] = row < n ? static_cast<double>(problem.labels[first + row]) : 0;
             losses[row] = -scores[static_cast<std::size_t>(labels[row]) * column_stride + row];
           }
-          share_softmax(scores.data(), n_classes, log_sums);
+          softmax(scores.data(), n_classes, log_sums);
           for (std::size_t row = 0; row < block_rows; ++row) losses[row] += log_sums[row];
           measure_own_class(scores.data(), n_classes, labels, losses, others);
           for (std::size_t row = 0; row < n; ++row) {

@@ -1,5 +1,4 @@
-// Passes of logistic regression over the rows: loss, gradient and, where asked for, the matrix of
-// second derivatives, in one reading of the data.
+// Logistic regression: loss, gradient and optionally the Hessian in one pass over the rows.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +11,11 @@ namespace spinney::linear {
 struct Derivatives {
   double loss = 0;
   std::vector<double> gradient;
-  std::vector<double> hessian;  // a full matrix, row by row; empty unless asked for
+  std::vector<double> hessian;  // full matrix; empty without with_hessian
 };
 
-// Two classes. `targets` has a number in [0, 1] for each row, `weights` may be null, `coefficients`
-// one for each column and last the intercept, for columns less their `centre`.
+// Two classes. Targets are in [0, 1], `weights` may be null, and `coefficients` has one value for
+// each column, for x - centre, and the intercept last.
 struct BinaryProblem {
   const double* targets;
   const double* weights;
@@ -25,13 +24,13 @@ struct BinaryProblem {
 
 template <class T>
 Derivatives measure_binary(const DenseRows<T>& rows, const double* centre,
-                           const BinaryProblem& problem, bool second, int n_threads);
+                           const BinaryProblem& problem, bool with_hessian, int n_threads);
 template <class Index>
-Derivatives measure_binary(const SparseRows<Index>& rows, const BinaryProblem& problem, bool second,
-                           int n_threads);
+Derivatives measure_binary(const SparseRows<Index>& rows, const BinaryProblem& problem,
+                           bool with_hessian, int n_threads);
 
-// Several classes, by softmax. `labels` are in 0 … n_classes - 1, `coefficients` and the gradient
-// are (n_classes, n_features + 1).
+// Several classes with softmax. Labels are in 0 … n_classes - 1. `coefficients` and the gradient
+// have shape (n_classes, n_features + 1).
 struct MultinomialProblem {
   const std::int32_t* labels;
   const double* weights;
@@ -41,7 +40,8 @@ struct MultinomialProblem {
 
 template <class T>
 Derivatives measure_multinomial(const DenseRows<T>& rows, const double* centre,
-                                const MultinomialProblem& problem, bool second, int n_threads);
+                                const MultinomialProblem& problem, bool with_hessian,
+                                int n_threads);
 template <class Index>
 Derivatives measure_multinomial(const SparseRows<Index>& rows, const MultinomialProblem& problem,
                                 int n_threads);

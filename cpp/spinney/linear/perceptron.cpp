@@ -15,12 +15,12 @@ using common::parallel_for;
 
 namespace {
 
-// Sums run in eight lanes whatever the instruction set, so that all give the same bits.
+// Sums run in eight lanes for every instruction set, so that all give the same bits.
 using Lanes = double __attribute__((vector_size(64)));
 constexpr std::size_t n_lanes = 8;
 
 constexpr std::size_t rows_ahead = 4;
-constexpr std::size_t most_fetched = 1024;  // bytes of a row
+constexpr std::size_t max_prefetched = 1024;  // bytes of a row that are prefetched
 
 using NarrowLanes = float __attribute__((vector_size(32)));
 
@@ -85,8 +85,8 @@ void add(const PerceptronRows<Value>& rows, std::size_t row, double step, bool i
   if (intercept) plane.intercept += step;
 }
 
-// The order that scikit-learn gives the rows (Fisher and Yates's shuffle, Marsaglia's generator of
-// 32 bits, the same seed before each pass), so that fits are the same as there.
+// The row order of scikit-learn, so that fits are equal: Fisher–Yates shuffle with Marsaglia's
+// 32-bit xorshift generator and the same seed in each pass.
 void shuffle(std::vector<std::uint32_t>& order, std::uint32_t seed) {
   if (seed == 0) seed = 1;
   for (std::size_t i = 0; i + 1 < order.size(); ++i) {
@@ -104,19 +104,19 @@ bool is_finite(const Hyperplane& plane) {
 }
 
 template <class Value>
-class Run {
+class PerceptronFit {
  public:
-  Run(const PerceptronRows<Value>& rows, const PerceptronOptions& options,
-      PerceptronProblem& problem, common::Watch& watch)
+  PerceptronFit(const PerceptronRows<Value>& rows, const PerceptronOptions& options,
+                PerceptronProblem& problem, common::Watch& watch)
       : rows_(rows), options_(options), problem_(problem), watch_(watch), order_(rows.n_rows) {
     std::iota(order_.begin(), order_.end(), 0U);
     work_ = 5 + rows.n_features / 4;
-    if (options.variant == PerceptronVariant::average) late_.coef.resize(rows.n_features);
+    if (options.variant == PerceptronVariant::average) early_steps_.coef.resize(rows.n_features);
   }
 
-  void go() {
+  void fit() {
     double best_loss = std::numeric_limits<double>::infinity();
-    int n_idle = 0;
+    int n_without_gain = 0;
     auto& plane = problem_.plane;
     while (problem_.n_passes < options_.max_passes) {
       if (options_.shuffle) shuffle(order_, problem_.seed);
@@ -129,38 +129,38 @@ class Run {
       }
       if (options_.variant == PerceptronVariant::pocket) count_errors();
       if (problem_.n_mistakes == mistakes_before) break;
-      n_idle = loss > best_loss - options_.tolerance ? n_idle + 1 : 0;
+      n_without_gain = loss > best_loss - options_.tolerance ? n_without_gain + 1 : 0;
       best_loss = std::min(best_loss, loss);
-      if (n_idle >= options_.patience) break;
+      if (n_without_gain >= options_.patience) break;
     }
-    if (options_.variant == PerceptronVariant::last) problem_.answer = plane;
+    if (options_.variant == PerceptronVariant::last) problem_.result = plane;
     if (options_.variant == PerceptronVariant::average) average();
   }
 
  private:
-  // Shuffled rows lie anywhere: ask for one before it is met.
-  void fetch(std::size_t row) const {
+  // Shuffled rows are not contiguous, so they are prefetched.
+  void prefetch_row(std::size_t row) const {
     if (rows_.starts != nullptr) return;
     const auto* const from = reinterpret_cast<const char*>(rows_.values + row * rows_.n_features);
-    const std::size_t n_bytes = std::min(rows_.n_features * sizeof(Value), most_fetched);
+    const std::size_t n_bytes = std::min(rows_.n_features * sizeof(Value), max_prefetched);
     for (std::size_t i = 0; i < n_bytes; i += 64) __builtin_prefetch(from + i);
   }
 
-  // Meets every row once and returns the mean loss, max(0, −y f(x)).
+  // Visits every row once and returns the mean loss, max(0, −y f(x)).
   double pass() {
     double loss = 0;
     auto& plane = problem_.plane;
     for (std::size_t k = 0; k < order_.size(); ++k) {
       const std::size_t row = order_[k];
       watch_.poll(work_);
-      if (k + rows_ahead < order_.size()) fetch(order_[k + rows_ahead]);
+      if (k + rows_ahead < order_.size()) prefetch_row(order_[k + rows_ahead]);
       const double step = problem_.steps[row];
       if (step == 0) continue;
-      ++n_met_;
+      ++n_visited_;
       const double signed_score = std::copysign(1.0, step) * score(rows_, row, plane);
       if (signed_score > 0) {
-        if (options_.variant == PerceptronVariant::pocket && ++run_ > longest_run_) {
-          longest_run_ = run_;
+        if (options_.variant == PerceptronVariant::pocket && ++run_length_ > longest_run_) {
+          longest_run_ = run_length_;
           if (!counted_) count_errors();
         }
         continue;
@@ -168,32 +168,33 @@ class Run {
       loss -= signed_score;
       ++problem_.n_mistakes;
       add(rows_, row, step, options_.fit_intercept, plane);
-      run_ = 0;
+      run_length_ = 0;
       counted_ = false;
       if (options_.variant == PerceptronVariant::average) {
-        add(rows_, row, step * static_cast<double>(n_met_ - 1), options_.fit_intercept, late_);
+        add(rows_, row, step * static_cast<double>(n_visited_ - 1), options_.fit_intercept,
+            early_steps_);
       }
     }
     return loss / static_cast<double>(rows_.n_rows);
   }
 
-  // The mean of the hyperplanes after each row that was met: what row t added is missing from the
-  // first t − 1 of them.
+  // The mean of the hyperplanes after each visited row. The step of visit t is missing from the
+  // first t − 1 hyperplanes.
   void average() {
-    problem_.answer = problem_.plane;
-    if (n_met_ == 0) return;
-    const auto share = 1.0 / static_cast<double>(n_met_);
+    problem_.result = problem_.plane;
+    if (n_visited_ == 0) return;
+    const auto factor = 1.0 / static_cast<double>(n_visited_);
     for (std::size_t i = 0; i < rows_.n_features; ++i) {
-      problem_.answer.coef[i] -= share * late_.coef[i];
+      problem_.result.coef[i] -= factor * early_steps_.coef[i];
     }
-    problem_.answer.intercept -= share * late_.intercept;
+    problem_.result.intercept -= factor * early_steps_.intercept;
   }
 
   void count_errors() {
     if (counted_) return;
     counted_ = true;
     double errors = 0;
-    for (std::size_t row = 0; row < rows_.n_rows && errors < least_errors_; ++row) {
+    for (std::size_t row = 0; row < rows_.n_rows && errors < min_errors_; ++row) {
       watch_.poll(work_);
       const double step = problem_.steps[row];
       if (step == 0) continue;
@@ -201,9 +202,9 @@ class Run {
         errors += std::fabs(step);
       }
     }
-    if (errors < least_errors_) {
-      least_errors_ = errors;
-      problem_.answer = problem_.plane;
+    if (errors < min_errors_) {
+      min_errors_ = errors;
+      problem_.result = problem_.plane;
     }
   }
 
@@ -213,11 +214,11 @@ class Run {
   common::Watch& watch_;
   std::vector<std::uint32_t> order_;
   std::uint64_t work_;
-  std::int64_t n_met_ = 0;
-  Hyperplane late_;  // each step times the number of rows met before it
-  std::int64_t run_ = 0, longest_run_ = 0;
-  bool counted_ = false;  // whether the present hyperplane's errors are known
-  double least_errors_ = std::numeric_limits<double>::infinity();
+  std::int64_t n_visited_ = 0;
+  Hyperplane early_steps_;  // each step times the number of earlier visits
+  std::int64_t run_length_ = 0, longest_run_ = 0;
+  bool counted_ = false;  // whether the errors of the present hyperplane are counted
+  double min_errors_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace
@@ -226,8 +227,9 @@ template <class Value>
 void run_perceptrons(const PerceptronRows<Value>& rows, const PerceptronOptions& options,
                      std::vector<PerceptronProblem>& problems, int n_threads,
                      common::Watch& watch) {
-  parallel_for(problems.size(), n_threads,
-               [&](std::size_t i, int) { Run<Value>(rows, options, problems[i], watch).go(); });
+  parallel_for(problems.size(), n_threads, [&](std::size_t i, int) {
+    PerceptronFit<Value>(rows, options, problems[i], watch).fit();
+  });
 }
 
 template void run_perceptrons(const PerceptronRows<float>&, const PerceptronOptions&,

@@ -1,10 +1,10 @@
-// Rosenblatt's perceptron: rows are met one after the other, and each that is on the wrong side of
-// the hyperplane (or on it) is added to the normal.
+// Rosenblatt's perceptron. It visits one row after the other. A row on the wrong side of the
+// hyperplane, or on the hyperplane, is a mistake: it is added to the normal.
 //
-// A *pass* meets every row once. A *mistake* is a row that changed the hyperplane. The *pocket* has
-// the hyperplane with the least weight of wrong rows among those that were counted: Gallant's
-// ratchet counts one when it has met more rows in a row without a mistake than any before it, and
-// here also at the end of each pass.
+// A *pass* visits every row once. The *pocket* variant keeps the hyperplane with the smallest
+// weight of misclassified rows among those that were evaluated. As in Gallant's algorithm with
+// ratchet, a hyperplane is evaluated after its run of correct rows exceeds the longest run so far.
+// It is also evaluated at the end of each pass.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@
 
 namespace spinney::linear {
 
-// Rows of a matrix, dense or (if `starts` is given) compressed. `Value` is float or double.
+// The rows of a matrix: dense, or CSR if `starts` is not null. `Value` is float or double.
 template <class Value>
 struct PerceptronRows {
   const Value* values;
-  const std::int32_t* columns;  // of the values of compressed rows
+  const std::int32_t* columns;  // of the values of CSR rows
   const std::int32_t* starts;   // n_rows + 1
   std::size_t n_rows, n_features;
 };
@@ -31,8 +31,8 @@ struct PerceptronOptions {
   bool fit_intercept = true;
   bool shuffle = true;
   int max_passes = 1000;
-  int patience = 5;         // passes without less loss by `tolerance`, after which the fit ends
-  double tolerance = 1e-3;  // -inf: only a pass without mistakes ends it sooner
+  int patience = 5;  // passes without an improvement of the loss by `tolerance` that end the fit
+  double tolerance = 1e-3;  // -inf: only a pass without mistakes ends the fit early
 };
 
 struct Hyperplane {
@@ -40,13 +40,13 @@ struct Hyperplane {
   double intercept = 0;
 };
 
-// One problem of two sides. `steps` is what a mistake adds of its row: sign (the side) times rate
-// times weight; rows with a step of zero are never met. A wrong row counts by the size of its step.
+// A binary problem. A mistake adds step × row to the normal, where step = class sign × learning
+// rate × weight. Rows with a step of zero are skipped. The weight of a misclassified row is |step|.
 struct PerceptronProblem {
   const double* steps;
-  std::uint32_t seed;  // of the shuffles
-  Hyperplane plane;    // in: where to start; out: where the passes ended
-  Hyperplane answer;   // out: what the variant makes of it
+  std::uint32_t seed;  // of the shuffled orders
+  Hyperplane plane;    // in: start; out: after the last pass
+  Hyperplane result;   // out: the hyperplane of the variant
   std::int64_t n_mistakes = 0;
   int n_passes = 0;
   bool overflow = false;

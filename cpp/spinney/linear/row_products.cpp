@@ -15,11 +15,11 @@ using common::worthwhile_threads;
 
 namespace {
 
-// Every kernel adds in this order: columns 0, 8, 16, … to lane 0, columns 1, 9, … to lane 1 and so
-// on; then the lanes, as `add_up_lanes` does; then the columns beyond the last eight, which are
-// added up by themselves.
+// Every kernel has the same order of additions: columns 0, 8, 16, … go to lane 0, columns 1, 9, …
+// to lane 1 and so on. Then `add_up_lanes` adds the lanes, and the sum of the remaining columns is
+// added.
 
-constexpr std::size_t rows_a_piece = 256;
+constexpr std::size_t rows_per_chunk = 256;
 
 using NarrowLanes = float __attribute__((vector_size(32)));
 
@@ -37,7 +37,7 @@ SPINNEY_INLINE double join(const Lanes& lanes, double rest) {
   return common::add_up_lanes(sums) + rest;
 }
 
-// Some rows, contiguous each, and some outputs: every value that is read serves them all.
+// A tile of several contiguous rows and several outputs, which share the loaded values.
 template <std::size_t n_rows, std::size_t n_outputs, bool centred, class T>
 SPINNEY_INLINE void multiply_tile(const DenseRows<T>& rows, std::size_t row, const Coefficients& by,
                                   std::size_t output, double* out) {
@@ -80,7 +80,7 @@ SPINNEY_INLINE void multiply_all_outputs(const DenseRows<T>& rows, std::size_t r
   for (; k < by.n_outputs; ++k) multiply_tile<n_rows, 1, centred>(rows, row, by, k, out);
 }
 
-// Rows of any strides, eight at a time: a vector holds the same column of eight rows.
+// Eight rows with any strides: a vector has the same column of eight rows.
 template <bool centred, class T>
 SPINNEY_INLINE void multiply_eight(const DenseRows<T>& rows, std::size_t row,
                                    const Coefficients& by, std::size_t output, double* out) {
@@ -115,7 +115,7 @@ SPINNEY_INLINE void multiply_eight(const DenseRows<T>& rows, std::size_t row,
   for (std::size_t i = 0; i < n_lanes; ++i) out[(row + i) * by.n_outputs + output] = total[i];
 }
 
-// One row of any strides.
+// One row with any strides.
 template <bool centred, class T>
 SPINNEY_INLINE void multiply_one(const DenseRows<T>& rows, std::size_t row, const Coefficients& by,
                                  std::size_t output, double* out) {
@@ -134,7 +134,7 @@ SPINNEY_INLINE void multiply_one(const DenseRows<T>& rows, std::size_t row, cons
 }
 
 template <bool centred, class T>
-SPINNEY_INLINE void multiply_piece(const DenseRows<T>& rows, std::size_t begin, std::size_t end,
+SPINNEY_INLINE void multiply_chunk(const DenseRows<T>& rows, std::size_t begin, std::size_t end,
                                    const Coefficients& by, double* out) {
   std::size_t row = begin;
   if (rows.column_stride == 1) {
@@ -156,14 +156,14 @@ SPINNEY_INLINE void multiply_piece(const DenseRows<T>& rows, std::size_t begin, 
 
 SPINNEY_KERNEL void multiply(const DenseRows<double>& rows, std::size_t begin, std::size_t end,
                              const Coefficients& by, double* out) {
-  if (by.centre == nullptr) return multiply_piece<false>(rows, begin, end, by, out);
-  multiply_piece<true>(rows, begin, end, by, out);
+  if (by.centre == nullptr) return multiply_chunk<false>(rows, begin, end, by, out);
+  multiply_chunk<true>(rows, begin, end, by, out);
 }
 
 SPINNEY_KERNEL void multiply(const DenseRows<float>& rows, std::size_t begin, std::size_t end,
                              const Coefficients& by, double* out) {
-  if (by.centre == nullptr) return multiply_piece<false>(rows, begin, end, by, out);
-  multiply_piece<true>(rows, begin, end, by, out);
+  if (by.centre == nullptr) return multiply_chunk<false>(rows, begin, end, by, out);
+  multiply_chunk<true>(rows, begin, end, by, out);
 }
 
 template <class Index>
@@ -188,13 +188,13 @@ void multiply(const SparseRows<Index>& rows, std::size_t begin, std::size_t end,
 }
 
 template <class Rows>
-void multiply_pieces(const Rows& rows, double n_products, const Coefficients& by, int n_threads,
+void multiply_chunks(const Rows& rows, double n_products, const Coefficients& by, int n_threads,
                      double* out) {
-  const std::size_t n_pieces = (rows.n_rows + rows_a_piece - 1) / rows_a_piece;
-  parallel_for(n_pieces, worthwhile_threads(0.3 * n_products, n_threads),
-               [&](std::size_t piece, int) {
-                 const std::size_t begin = piece * rows_a_piece;
-                 multiply(rows, begin, std::min(rows.n_rows, begin + rows_a_piece), by, out);
+  const std::size_t n_chunks = (rows.n_rows + rows_per_chunk - 1) / rows_per_chunk;
+  parallel_for(n_chunks, worthwhile_threads(0.3 * n_products, n_threads),
+               [&](std::size_t chunk, int) {
+                 const std::size_t begin = chunk * rows_per_chunk;
+                 multiply(rows, begin, std::min(rows.n_rows, begin + rows_per_chunk), by, out);
                });
 }
 
@@ -203,7 +203,7 @@ void multiply_dense(const DenseRows<T>& rows, const Coefficients& by, int n_thre
   const double n_products = static_cast<double>(rows.n_rows) *
                             static_cast<double>(rows.n_features) *
                             static_cast<double>(by.n_outputs);
-  multiply_pieces(rows, n_products, by, n_threads, out);
+  multiply_chunks(rows, n_products, by, n_threads, out);
 }
 
 template <class Index>
@@ -211,7 +211,7 @@ void multiply_sparse(const SparseRows<Index>& rows, const Coefficients& by, int 
                      double* out) {
   const double n_products =
       static_cast<double>(rows.starts[rows.n_rows]) * static_cast<double>(by.n_outputs);
-  multiply_pieces(rows, n_products, by, n_threads, out);
+  multiply_chunks(rows, n_products, by, n_threads, out);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Products of rows and coefficients, the predictions of linear models. A product depends on the
-// values of its row alone: not on the other rows, their number or layout, zeros that are not
-// stored, the number of threads or the instruction set.
+// Products of rows and coefficients, for predictions of linear models. A product depends only on
+// the values of its row: not on other rows, memory layout, sparsity, threads or the instruction
+// set.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace spinney::linear {
 struct Coefficients {
   const double* values;  // (n_outputs, n_features)
   std::size_t n_outputs;
-  const double* centre;  // subtracted from each row; null: nothing (and for sparse rows)
+  const double* centre;  // subtracted from each row; null for none and for sparse rows
 };
 
 // out[i, k] = Σ_j (x_ij − centre_j) values_kj

@@ -14,10 +14,10 @@ using common::store;
 namespace {
 
 constexpr std::size_t rows_at_once = tile_side * n_lanes;
-// Squared distances that overflow count as this: far, but still a number.
+// Larger squared distances, also infinity and NaN, count as this one.
 constexpr double farthest = 1e300;
 
-// Four columns of Pᵀ d for 32 rows at a time: sixteen sums stay in registers.
+// Computes four columns of Pᵀ d for 32 rows at a time, so that sixteen sums stay in registers.
 template <bool keep>
 SPINNEY_INLINE void multiply_factor(const double* differences, const double* packed,
                                     std::size_t n_features, double* out) {
@@ -107,13 +107,13 @@ SPINNEY_KERNEL void measure_diagonal(const double* columns, const double* mean,
 
 SPINNEY_KERNEL void norms_to_logs(double offset, double* norms) {
   for (std::size_t row = 0; row < block_rows; ++row) {
-    const double norm = norms[row] < farthest ? norms[row] : farthest;  // also what is not a number
+    const double norm = norms[row] < farthest ? norms[row] : farthest;  // false for NaN
     norms[row] = offset - 0.5 * norm;
   }
 }
 
-SPINNEY_KERNEL void share_out(double* logs, std::size_t n_components, const double* weights,
-                              double* log_densities) {
+SPINNEY_KERNEL void normalise_logs(double* logs, std::size_t n_components, const double* weights,
+                                   double* log_densities) {
   double highest[block_rows], total[block_rows];
   for (std::size_t row = 0; row < block_rows; ++row) highest[row] = logs[row];
   for (std::size_t k = 1; k < n_components; ++k) {
@@ -127,7 +127,8 @@ SPINNEY_KERNEL void share_out(double* logs, std::size_t n_components, const doub
     double* log = logs + k * block_rows;
     for (std::size_t row = 0; row < block_rows; ++row) {
       const double below = log[row] - highest[row];
-      log[row] = below > -700.0 ? common::exp(below) : 0.0;  // exp itself never says zero
+      log[row] =
+          below > -700.0 ? common::exp(below) : 0.0;  // common::exp does not underflow to zero
       total[row] += log[row];
     }
   }
@@ -136,13 +137,14 @@ SPINNEY_KERNEL void share_out(double* logs, std::size_t n_components, const doub
     total[row] = weights[row] / total[row];
   }
   for (std::size_t k = 0; k < n_components; ++k) {
-    double* share = logs + k * block_rows;
-    for (std::size_t row = 0; row < block_rows; ++row) share[row] *= total[row];
+    double* responsibility = logs + k * block_rows;
+    for (std::size_t row = 0; row < block_rows; ++row) responsibility[row] *= total[row];
   }
 }
 
-SPINNEY_KERNEL void drop_small(double least, std::size_t n, double* shares) {
-  for (std::size_t i = 0; i < n; ++i) shares[i] = shares[i] > least ? shares[i] : 0.0;
+SPINNEY_KERNEL void drop_small(double least, std::size_t n, double* responsibilities) {
+  for (std::size_t i = 0; i < n; ++i)
+    responsibilities[i] = responsibilities[i] > least ? responsibilities[i] : 0.0;
 }
 
 SPINNEY_KERNEL void add_weighted(const double* weights, const double* values, double* lanes) {
@@ -183,20 +185,21 @@ SPINNEY_KERNEL void add_products(const double* weighted, const double* plain, st
   }
 }
 
-SPINNEY_KERNEL void add_moments(const double* columns, const double* mean, const double* shares,
-                                std::size_t n_features, bool squares, double* lanes) {
+SPINNEY_KERNEL void add_moments(const double* columns, const double* mean,
+                                const double* responsibilities, std::size_t n_features,
+                                bool squares, double* lanes) {
   Lanes count = load(lanes);
-  for (std::size_t row = 0; row < block_rows; row += n_lanes) count += load(shares + row);
+  for (std::size_t row = 0; row < block_rows; row += n_lanes) count += load(responsibilities + row);
   store(lanes, count);
   lanes += n_lanes;
   for (std::size_t f = 0; f < n_features; ++f) {
-    // Two sums of each kind: an addition need not wait for the one before.
+    // Two independent sums of each kind hide the latency of additions.
     Lanes first[2] = {load(lanes + f * n_lanes), Lanes{}};
     Lanes second[2] = {};
     for (std::size_t row = 0; row < block_rows; row += 2 * n_lanes) {
       for (std::size_t half = 0; half < 2; ++half) {
         const Lanes d = load(columns + row + half * n_lanes) - mean[f];
-        const Lanes weighted = load(shares + row + half * n_lanes) * d;
+        const Lanes weighted = load(responsibilities + row + half * n_lanes) * d;
         first[half] += weighted;
         second[half] += weighted * d;
       }

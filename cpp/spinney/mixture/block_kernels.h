@@ -1,11 +1,11 @@
-// What EM computes over one block of rows. A block is read into columns of `block_rows` numbers
-// each, one column a feature, so that a vector holds the same feature of eight rows:
+// Kernels of EM for one block of rows. A block is column-major with columns of `block_rows` values,
+// so that a vector has the same feature of eight rows:
 //
-//   differences  feature − mean, column by column
-//   factor       the upper triangle of P with P Pᵀ = Σ⁻¹, packed: for every four columns of P, row
-//                by row down to the diagonal, four numbers
-//   lanes        a sum over rows as eight sums, added up when a piece of the rows is done
-//   tile         four by four lanes of a matrix of products; tiles on and above the diagonal
+//   differences  feature − mean
+//   factor       the upper triangle of P with P Pᵀ = Σ⁻¹, packed: for every four columns of P, four
+//                values of each row down to the diagonal
+//   lanes        a sum over rows as eight partial sums, which are added at the end of a chunk
+//   tile         4 × 4 sums of a matrix of products; only tiles on and above the diagonal exist
 #pragma once
 
 #include <cstddef>
@@ -31,36 +31,37 @@ void pack_factor(const double* factor, std::size_t n_features, double* packed);
 // out = columns − mean
 void subtract_mean(const double* columns, const double* mean, std::size_t n_features, double* out);
 
-// norms = |Pᵀ d|² of each row's differences d. Columns up to a multiple of four must exist and be
+// norms = |Pᵀ d|² for the differences d of each row. There must be a multiple of four columns, all
 // finite.
 void measure_full(const double* differences, const double* packed, std::size_t n_features,
                   double* norms);
-// out = Pᵀ d, columns up to a multiple of four.
+// out = Pᵀ d, with a multiple of four columns.
 void whiten(const double* differences, const double* packed, std::size_t n_features, double* out);
-// norms = Σ ((column − mean) scale)²; scales of nullptr are one.
+// norms = Σ ((column − mean) scale)². Scales are one if `scales` is null.
 void measure_diagonal(const double* columns, const double* mean, const double* scales,
                       std::size_t n_features, double* norms);
 
-// Of norms, in place: logs of the components' densities times weights.
+// Replaces norms by offset − norm / 2, the log of weight × density of a component.
 void norms_to_logs(double offset, double* norms);
 
-// logs (n_components, block_rows) become shares: exp(log − log of their sum) times the row's
-// weight. The logs of the sums go to log_densities.
-void share_out(double* logs, std::size_t n_components, const double* weights,
-               double* log_densities);
+// Replaces logs (n_components, block_rows) by responsibilities, exp(log − log-sum) × weight of the
+// row. Writes the log-sums to log_densities.
+void normalise_logs(double* logs, std::size_t n_components, const double* weights,
+                    double* log_densities);
 
-// Shares of `least` or less become zero.
-void drop_small(double least, std::size_t n, double* shares);
+// Sets responsibilities of at most `least` to zero.
+void drop_small(double least, std::size_t n, double* responsibilities);
 
 // lanes += Σ weight · value over rows
 void add_weighted(const double* weights, const double* values, double* lanes);
 
-// Tiles of lanes += Σ weighted_a · plain_b over `n_rows` rows (a multiple of eight).
+// tiles += Σ weighted_a · plain_b over `n_rows` rows (a multiple of eight).
 void add_products(const double* weighted, const double* plain, std::size_t n_columns,
                   std::size_t n_rows, double* tiles);
 
-// (lanes of Σ s, then of Σ s d for each feature, then, if asked for, of Σ s d²), d = column − mean.
-void add_moments(const double* columns, const double* mean, const double* shares,
+// Adds to lanes of Σ r, then Σ r d for each feature, then Σ r d² if `squares`, where r are
+// responsibilities and d = column − mean.
+void add_moments(const double* columns, const double* mean, const double* responsibilities,
                  std::size_t n_features, bool squares, double* lanes);
 
 void add_up_lanes(const double* lanes, std::size_t n_sums, double* out);

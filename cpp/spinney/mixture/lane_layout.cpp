@@ -36,10 +36,10 @@ Moments LaneLayout::unpack(const double* sums) const {
   out.log_likelihood = *sums++;
   out.counts.resize(k);
   out.sums.resize(k * d);
-  const std::size_t matrix = kind == CovarianceKind::diag ? d : d * d;
-  out.products.resize(kind == CovarianceKind::tied ? matrix : k * matrix);
+  const std::size_t matrix = covariance_type == CovarianceType::diag ? d : d * d;
+  out.products.resize(covariance_type == CovarianceType::tied ? matrix : k * matrix);
   for (std::size_t c = 0; c < k; ++c) {
-    if (kind == CovarianceKind::full) {
+    if (covariance_type == CovarianceType::full) {
       const TileReader tiles(sums, d + 1);
       out.counts[c] = tiles(d, d);
       for (std::size_t f = 0; f < d; ++f) out.sums[c * d + f] = tiles(f, d);
@@ -47,13 +47,13 @@ Moments LaneLayout::unpack(const double* sums) const {
     } else {
       out.counts[c] = sums[0];
       std::copy(sums + 1, sums + 1 + d, out.sums.data() + c * d);
-      if (kind == CovarianceKind::diag) {
+      if (covariance_type == CovarianceType::diag) {
         std::copy(sums + 1 + d, sums + 1 + 2 * d, out.products.data() + c * d);
       }
     }
-    sums += a_component();
+    sums += sums_per_component();
   }
-  if (kind == CovarianceKind::tied) {
+  if (covariance_type == CovarianceType::tied) {
     unpack_products(TileReader(sums, d + 1), d, out.products.data());
     sums += tile_sums();
     out.overlaps.assign(k * k, 0.0);

@@ -59,9 +59,9 @@ TEST(perceptron_matches_the_slow_loop) {
 
     Hyperplane plane{std::vector<double>(data.n_features, 0.0), 0.0};
     Hyperplane sum = plane;
-    std::int64_t n_mistakes = 0, n_met = 0;
+    std::int64_t n_mistakes = 0, n_visited = 0;
     for (int pass = 0; pass < 3; ++pass) {
-      for (std::size_t i = 0; i < data.n_rows; ++i, ++n_met) {
+      for (std::size_t i = 0; i < data.n_rows; ++i, ++n_visited) {
         if (data.product(i, plane) <= 0) {
           ++n_mistakes;
           for (std::size_t j = 0; j < data.n_features; ++j) {
@@ -73,14 +73,16 @@ TEST(perceptron_matches_the_slow_loop) {
         sum.intercept += plane.intercept;
       }
     }
-    const auto& result = problems[0].answer;
+    const auto& result = problems[0].result;
     CHECK(problems[0].n_mistakes == n_mistakes);
     const bool average = variant == PerceptronVariant::average;
     for (std::size_t j = 0; j < data.n_features; ++j) {
-      const double expected = average ? sum.coef[j] / static_cast<double>(n_met) : plane.coef[j];
+      const double expected =
+          average ? sum.coef[j] / static_cast<double>(n_visited) : plane.coef[j];
       CHECK(std::fabs(result.coef[j] - expected) < 1e-12);
     }
-    const double expected = average ? sum.intercept / static_cast<double>(n_met) : plane.intercept;
+    const double expected =
+        average ? sum.intercept / static_cast<double>(n_visited) : plane.intercept;
     CHECK(std::fabs(result.intercept - expected) < 1e-12);
   }
 }
@@ -98,10 +100,10 @@ TEST(perceptron_pocket_keeps_the_best_hyperplane) {
     std::vector<PerceptronProblem> problems(3, data.problem());
     common::Watch watch;
     run_perceptrons(rows, options, problems, 2, watch);
-    CHECK(problems[0].answer.coef == problems[2].answer.coef);
+    CHECK(problems[0].result.coef == problems[2].result.coef);
     errors[pocket] = 0;
     for (std::size_t i = 0; i < data.n_rows; ++i) {
-      errors[pocket] += data.product(i, problems[0].answer) <= 0;
+      errors[pocket] += data.product(i, problems[0].result) <= 0;
     }
   }
   CHECK(errors[1] <= errors[0]);

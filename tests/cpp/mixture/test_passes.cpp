@@ -14,7 +14,7 @@ struct MixtureData {
   std::size_t n, d, k;
   std::vector<double> x, weights, shift, means, factors, offsets;
 
-  MixtureData(std::size_t n_, std::size_t d_, std::size_t k_, CovarianceKind kind)
+  MixtureData(std::size_t n_, std::size_t d_, std::size_t k_, CovarianceType covariance_type)
       : n(n_), d(d_), k(k_) {
     common::Stream stream(5, common::Purpose::rows, n * 31 + d);
     const auto fill = [&](std::vector<double>& to, std::size_t size) {
@@ -25,16 +25,16 @@ struct MixtureData {
     fill(means, k * d);
     fill(offsets, k);
     for (std::size_t i = 0; i < n; ++i) weights.push_back(stream.uniform());
-    fill(factors, kind == CovarianceKind::full   ? k * d * d
-                  : kind == CovarianceKind::tied ? d * d
-                                                 : k * d);
+    fill(factors, covariance_type == CovarianceType::full   ? k * d * d
+                  : covariance_type == CovarianceType::tied ? d * d
+                                                            : k * d);
   }
 
   Rows<double> rows() const {
     return {x.data(), n, d, static_cast<std::ptrdiff_t>(d), 1, shift.data(), weights.data()};
   }
-  Model model(CovarianceKind kind) const {
-    return {kind, k, offsets.data(), means.data(), factors.data()};
+  Model model(CovarianceType covariance_type) const {
+    return {covariance_type, k, offsets.data(), means.data(), factors.data()};
   }
 
   double difference(std::size_t row, std::size_t c, std::size_t f) const {
@@ -42,14 +42,14 @@ struct MixtureData {
   }
 
   // Reference for one row and one component.
-  double log_joint(CovarianceKind kind, std::size_t row, std::size_t c) const {
+  double log_joint(CovarianceType covariance_type, std::size_t row, std::size_t c) const {
     double norm = 0;
     for (std::size_t j = 0; j < d; ++j) {
       double sum = 0;
-      if (kind == CovarianceKind::diag) {
+      if (covariance_type == CovarianceType::diag) {
         sum = difference(row, c, j) * factors[c * d + j];
       } else {
-        const std::size_t first = kind == CovarianceKind::full ? c * d * d : 0;
+        const std::size_t first = covariance_type == CovarianceType::full ? c * d * d : 0;
         for (std::size_t i = 0; i <= j; ++i) {
           sum += difference(row, c, i) * factors[first + i * d + j];
         }
@@ -65,19 +65,22 @@ bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * (1 + std::abs(
 }  // namespace
 
 TEST(mixture_moments_match_the_reference) {
-  for (const auto kind : {CovarianceKind::full, CovarianceKind::tied, CovarianceKind::diag}) {
+  for (const auto covariance_type :
+       {CovarianceType::full, CovarianceType::tied, CovarianceType::diag}) {
     for (const std::size_t d : {1, 3, 4, 7, 8}) {
       for (const std::size_t n : {1, 255, 256, 4500}) {
         const std::size_t k = 3;
-        const MixtureData data(n, d, k, kind);
+        const MixtureData data(n, d, k, covariance_type);
         std::vector<double> counts(k), sums(k * d), products(k * d * d);
         double likelihood = 0;
         for (std::size_t row = 0; row < n; ++row) {
           double total = 0;
-          for (std::size_t c = 0; c < k; ++c) total += std::exp(data.log_joint(kind, row, c));
+          for (std::size_t c = 0; c < k; ++c)
+            total += std::exp(data.log_joint(covariance_type, row, c));
           likelihood += data.weights[row] * std::log(total);
           for (std::size_t c = 0; c < k; ++c) {
-            const double r = data.weights[row] * std::exp(data.log_joint(kind, row, c)) / total;
+            const double r =
+                data.weights[row] * std::exp(data.log_joint(covariance_type, row, c)) / total;
             counts[c] += r;
             for (std::size_t a = 0; a < d; ++a) {
               sums[c * d + a] += r * data.difference(row, c, a);
@@ -89,8 +92,8 @@ TEST(mixture_moments_match_the_reference) {
           }
         }
         common::Watch watch;
-        const auto found = sum_moments(data.rows(), data.model(kind), {}, 2, watch);
-        const auto alone = sum_moments(data.rows(), data.model(kind), {}, 1, watch);
+        const auto found = sum_moments(data.rows(), data.model(covariance_type), {}, 2, watch);
+        const auto alone = sum_moments(data.rows(), data.model(covariance_type), {}, 1, watch);
         CHECK(found.products == alone.products && found.sums == alone.sums);
         CHECK(close(found.log_likelihood, likelihood));
         for (std::size_t c = 0; c < k; ++c) CHECK(close(found.counts[c], counts[c]));
@@ -101,18 +104,18 @@ TEST(mixture_moments_match_the_reference) {
             for (std::size_t c = 0; c < k; ++c) {
               const double slow = products[(c * d + a) * d + b];
               all += slow;
-              if (kind == CovarianceKind::full) {
+              if (covariance_type == CovarianceType::full) {
                 CHECK(close(found.products[(c * d + a) * d + b], slow));
-              } else if (kind == CovarianceKind::diag && a == b) {
+              } else if (covariance_type == CovarianceType::diag && a == b) {
                 CHECK(close(found.products[c * d + a], slow));
               }
-              for (std::size_t e = 0; kind == CovarianceKind::tied && e < c; ++e) {
+              for (std::size_t e = 0; covariance_type == CovarianceType::tied && e < c; ++e) {
                 between += found.overlaps[c * k + e] *
                            (data.means[c * d + a] - data.means[e * d + a]) *
                            (data.means[c * d + b] - data.means[e * d + b]);
               }
             }
-            if (kind == CovarianceKind::tied)
+            if (covariance_type == CovarianceType::tied)
               CHECK(close(found.products[a * d + b] + between, all));
           }
         }
@@ -123,41 +126,42 @@ TEST(mixture_moments_match_the_reference) {
 
 TEST(mixture_scores_do_not_depend_on_strides) {
   const std::size_t n = 300, d = 3, k = 2;
-  const MixtureData data(n, d, k, CovarianceKind::full);
+  const MixtureData data(n, d, k, CovarianceType::full);
   std::vector<float> columns(n * d);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t f = 0; f < d; ++f) columns[f * n + i] = static_cast<float>(data.x[i * d + f]);
   }
   common::Watch watch;
-  std::vector<double> one(n), two(n), shares(n * k);
+  std::vector<double> one(n), two(n), responsibilities(n * k);
   std::vector<std::int64_t> labels(n);
   Rows<double> rows = data.rows();
   rows.weights = nullptr;
-  score_rows(rows, data.model(CovarianceKind::full), {one.data(), shares.data(), labels.data()}, 2,
-             watch);
+  score_rows(rows, data.model(CovarianceType::full),
+             {one.data(), responsibilities.data(), labels.data()}, 2, watch);
   const Rows<float> turned{columns.data(),    n,      d, 1, static_cast<std::ptrdiff_t>(n),
                            data.shift.data(), nullptr};
-  score_rows(turned, data.model(CovarianceKind::full), {two.data(), nullptr, nullptr}, 1, watch);
+  score_rows(turned, data.model(CovarianceType::full), {two.data(), nullptr, nullptr}, 1, watch);
   for (std::size_t i = 0; i < n; ++i) {
     CHECK(std::abs(one[i] - two[i]) < 1e-4);
-    CHECK(close(shares[i * k] + shares[i * k + 1], 1.0));
-    CHECK(labels[i] == (shares[i * k + 1] > shares[i * k] ? 1 : 0));
+    CHECK(close(responsibilities[i * k] + responsibilities[i * k + 1], 1.0));
+    CHECK(labels[i] == (responsibilities[i * k + 1] > responsibilities[i * k] ? 1 : 0));
   }
 }
 
 TEST(mixture_accepts_labels_or_responsibilities) {
   const std::size_t n = 700, d = 2, k = 2;
-  const MixtureData data(n, d, k, CovarianceKind::diag);
+  const MixtureData data(n, d, k, CovarianceType::diag);
   std::vector<std::int32_t> labels(n);
-  std::vector<double> shares(n * k, 0.0);
+  std::vector<double> responsibilities(n * k, 0.0);
   for (std::size_t i = 0; i < n; ++i) {
     labels[i] = static_cast<std::int32_t>(i % 3) - 1;  // a third has no component
-    if (labels[i] >= 0) shares[i * k + static_cast<std::size_t>(labels[i])] = 1.0;
+    if (labels[i] >= 0) responsibilities[i * k + static_cast<std::size_t>(labels[i])] = 1.0;
   }
   common::Watch watch;
-  const auto model = data.model(CovarianceKind::diag);
+  const auto model = data.model(CovarianceType::diag);
   const auto by_label = sum_moments(data.rows(), model, {labels.data(), nullptr}, 1, watch);
-  const auto by_share = sum_moments(data.rows(), model, {nullptr, shares.data()}, 1, watch);
+  const auto by_share =
+      sum_moments(data.rows(), model, {nullptr, responsibilities.data()}, 1, watch);
   CHECK(by_label.counts == by_share.counts && by_label.products == by_share.products);
   double weight = 0;
   for (std::size_t i = 1; i < n; i += 3) weight += data.weights[i];

@@ -189,7 +189,7 @@ def test_coordinate_descent(seed, size, absolute, square):
 
 def test_invalid_labels():
     labels = np.array([0, 1, 2, 10**7], dtype=np.int32)
-    with pytest.raises(ValueError, match="no such class"):
+    with pytest.raises(ValueError, match="label is out of range"):
         Design(np.ones((4, 2))).multinomial(labels, np.zeros((3, 3)), np.zeros(2), False)
 
 
