@@ -8,6 +8,7 @@
 
 #include "bindings.h"
 #include "spinney/common/check.h"
+#include "spinney/common/exp.h"
 #include "spinney/ensemble/category_order.h"
 #include "spinney/ensemble/forest.h"
 #include "spinney/ensemble/forest_reader.h"
@@ -55,7 +56,7 @@ void grow(ensemble::Forest& forest, const BoundPrepared& bound, const BoundTarge
   }
   const auto n_rows = static_cast<double>(targets.targets.n_rows);
   const double share = options.bootstrap && options.replace
-                           ? -std::expm1(-static_cast<double>(options.n_drawn) / n_rows)
+                           ? 1.0 - common::exp(-static_cast<double>(options.n_drawn) / n_rows)
                            : 1.0;
   const double total = share * n_rows * static_cast<double>(options.n_trees);
   common::Watch watch(make_hook(progress), static_cast<std::uint64_t>(total));

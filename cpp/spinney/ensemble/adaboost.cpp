@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "spinney/common/check.h"
+#include "spinney/common/elementary.h"
+#include "spinney/common/log.h"
 #include "spinney/ensemble/forest_reader.h"
 #include "spinney/tree/counted_grower.h"
 #include "spinney/tree/prepared_table.h"
@@ -27,10 +29,10 @@ std::size_t place_of_largest(const double* values, std::size_t n) {
 // log p_k − mean of log p, times K − 1; p is kept away from 0.
 void add_log_votes(const double* p, std::size_t n_classes, double* out) {
   double mean = 0;
-  for (std::size_t k = 0; k < n_classes; ++k) mean += std::log(std::max(p[k], epsilon));
+  for (std::size_t k = 0; k < n_classes; ++k) mean += common::log(std::max(p[k], epsilon));
   mean /= static_cast<double>(n_classes);
   for (std::size_t k = 0; k < n_classes; ++k) {
-    out[k] += static_cast<double>(n_classes - 1) * (std::log(std::max(p[k], epsilon)) - mean);
+    out[k] += static_cast<double>(n_classes - 1) * (common::log(std::max(p[k], epsilon)) - mean);
   }
 }
 
@@ -170,8 +172,8 @@ class AdaBoost {
         history.end = AdaBoostEnd::useless;
         return false;
       }
-      const double more = options_.kind == AdaBoostKind::m1 ? 0.0 : std::log(n - 1);
-      weight = options_.learning_rate * (std::log((1 - error) / error) + more);
+      const double more = options_.kind == AdaBoostKind::m1 ? 0.0 : common::log(n - 1);
+      weight = options_.learning_rate * (common::log((1 - error) / error) + more);
     }
     forest.trees.push_back(compact(learner_->tree(), forest.shape, forest.n_categories));
     history.weights.push_back(weight);
@@ -221,7 +223,7 @@ class AdaBoost {
       if (options_.kind == AdaBoostKind::real) {
         find_factors_of_probabilities(tree.value.data() + node * tree.value_size, of_leaf);
       } else {
-        std::fill(of_leaf, of_leaf + n_classes_, std::exp(weight));
+        std::fill(of_leaf, of_leaf + n_classes_, common::exp_unclamped(weight));
         of_leaf[class_of(node)] = 1;
       }
       for (std::size_t k = 0; k < n_classes_; ++k) {
@@ -239,11 +241,11 @@ class AdaBoost {
   void find_factors_of_probabilities(const double* p, double* out) const {
     const auto n = static_cast<double>(n_classes_);
     double sum = 0;
-    for (std::size_t k = 0; k < n_classes_; ++k) sum += std::log(std::max(p[k], epsilon));
+    for (std::size_t k = 0; k < n_classes_; ++k) sum += common::log(std::max(p[k], epsilon));
     for (std::size_t k = 0; k < n_classes_; ++k) {
-      const double own = std::log(std::max(p[k], epsilon));
+      const double own = common::log(std::max(p[k], epsilon));
       const double agreement = own - (sum - own) / (n - 1);
-      out[k] = std::exp(-options_.learning_rate * (n - 1) / n * agreement);
+      out[k] = common::exp_unclamped(-options_.learning_rate * (n - 1) / n * agreement);
     }
   }
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "spinney/common/elementary.h"
+#include "spinney/common/log.h"
 #include "spinney/common/random.h"
 #include "spinney/common/types.h"
 
@@ -52,7 +54,7 @@ class Bag {
     for (std::size_t row = 0; row < n_rows_; ++row) {
       const double u = stream.uniform();
       if (counts[row] > 0 || !(weights_[row] > 0)) continue;
-      order.emplace_back(std::log(-std::log1p(-u)) - std::log(weights_[row]),
+      order.emplace_back(common::log(-common::log1p(-u)) - common::log(weights_[row]),
                          static_cast<common::Row>(row));
     }
     n = std::min(n, order.size());

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "spinney/common/dispatch.h"
+#include "spinney/common/elementary.h"
 #include "spinney/common/lanes.h"
 
 namespace spinney::explain {
@@ -341,7 +342,7 @@ void gauss_legendre(std::size_t n, std::vector<double>& nodes, std::vector<doubl
   weights.resize(n);
   const auto count = static_cast<double>(n);
   for (std::size_t i = 0; i < n; ++i) {
-    double x = std::cos(std::numbers::pi * (static_cast<double>(i) + 0.75) / (count + 0.5));
+    double x = common::cos(std::numbers::pi * (static_cast<double>(i) + 0.75) / (count + 0.5));
     double slope = 1;
     for (int round = 0; round < 100; ++round) {
       double before = 1;

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "spinney/common/elementary.h"
 #include "spinney/common/exp.h"
 #include "spinney/common/log.h"
 
@@ -14,9 +15,11 @@ namespace spinney::loss {
 
 namespace {
 
-double gain_of(double relevance) { return std::exp2(relevance) - 1; }
+double gain_of(double relevance) { return common::exp2(relevance) - 1; }
 
-double discount(std::size_t position) { return 1 / std::log2(static_cast<double>(position) + 2); }
+double discount(std::size_t position) {
+  return 1 / common::log2(static_cast<double>(position) + 2);
+}
 
 // Rows of a group by descending score; ties keep the order of the rows.
 std::vector<std::size_t> sort_by_score(const LossData& data, std::size_t begin, std::size_t end) {
@@ -108,7 +111,7 @@ void rank_derivatives(const RankingRules& rules, const LossData& data, std::size
     }
   }
   // Keep groups of many pairs from dominating the others.
-  const double scale = size > 0 && rules.by_gain ? std::log2(1 + size) / size : 1.0;
+  const double scale = size > 0 && rules.by_gain ? common::log2(1 + size) / size : 1.0;
   for (std::size_t i = 0; i < n; ++i) {
     out.gradient[begin + i] = static_cast<float>(gradient[i] * scale);
     out.hessian[begin + i] = static_cast<float>(hessian[i] * scale);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "spinney/common/elementary.h"
+#include "spinney/common/log.h"
+
 namespace spinney::multiway {
 
 namespace {
@@ -13,12 +16,12 @@ double normal_quantile_above(double p) {
   constexpr double sqrt_2pi = 2.5066282746310002;
   const bool upper = p > 0.5;
   const double tail = upper ? 1 - p : p;
-  const double t = std::sqrt(-2 * std::log(tail));
+  const double t = std::sqrt(-2 * common::log(tail));
   double z = t - (2.515517 + 0.802853 * t + 0.010328 * t * t) /
                      (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
   for (int step = 0; step < 3; ++step) {
-    const double error = 0.5 * std::erfc(z / sqrt_2) - tail;
-    const double u = error * sqrt_2pi * std::exp(z * z / 2);
+    const double error = 0.5 * common::erfc(z / sqrt_2) - tail;
+    const double u = error * sqrt_2pi * common::exp_unclamped(z * z / 2);
     z += u / (1 - z * u / 2);
   }
   return upper ? -z : z;
@@ -103,7 +106,7 @@ double extra_errors(double n, double e, double confidence) {
   if (n <= 0) return 0;
   // e = 0: (1 − p)^n = confidence. 0 < e < 1: linear interpolation. e >= 1: the limit of the normal
   // approximation with continuity correction.
-  const double zero_errors = n * (1 - std::exp(std::log(confidence) / n));
+  const double zero_errors = n * (1 - common::exp_unclamped(common::log(confidence) / n));
   if (e < 1e-6) return zero_errors;
   if (e < 0.9999) return zero_errors + e * (extra_errors(n, 1.0, confidence) - zero_errors);
   if (e + 0.5 >= n) return 0.67 * std::max(n - e, 0.0);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "spinney/common/elementary.h"
 #include "spinney/common/parallel.h"
 #include "spinney/neighbors/minkowski.h"
 
@@ -31,10 +32,11 @@ double minkowski(const Metric& metric, const double* a, const double* b, std::si
 }
 
 double haversine(const double* a, const double* b) {
-  const double north = std::sin(0.5 * (a[0] - b[0]));
-  const double east = std::sin(0.5 * (a[1] - b[1]));
-  const double root = std::sqrt(north * north + std::cos(a[0]) * std::cos(b[0]) * east * east);
-  return 2 * std::asin(std::min(root, 1.0));
+  const double north = common::sin(0.5 * (a[0] - b[0]));
+  const double east = common::sin(0.5 * (a[1] - b[1]));
+  const double root =
+      std::sqrt(north * north + common::cos(a[0]) * common::cos(b[0]) * east * east);
+  return 2 * common::asin(std::min(root, 1.0));
 }
 
 struct BooleanCounts {

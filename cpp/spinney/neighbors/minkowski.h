@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "spinney/common/dispatch.h"
+#include "spinney/common/elementary.h"
 
 namespace spinney::neighbors {
 
@@ -35,10 +36,10 @@ struct Chebyshev {
 struct Minkowski {
   double p = 2;
 
-  double part(double difference) const { return std::pow(std::abs(difference), p); }
+  double part(double difference) const { return common::pow(std::abs(difference), p); }
   double join(double sum, double part) const { return sum + part; }
-  double root(double sum) const { return std::pow(sum, 1 / p); }
-  double power(double distance) const { return std::pow(distance, p); }
+  double root(double sum) const { return common::pow(sum, 1 / p); }
+  double power(double distance) const { return common::pow(distance, p); }
 };
 
 }  // namespace spinney::neighbors
