@@ -5,6 +5,7 @@
 
 #include "bindings.h"
 #include "spinney/common/check.h"
+#include "spinney/serving/votes.h"
 #include "table.h"
 #include "tree.h"
 
@@ -34,7 +35,7 @@ const char* name_of(ensemble::AdaBoostEnd end) {
   }
 }
 
-nb::tuple run(ensemble::Forest& forest, const BoundTable& bound, const BoundTargets& targets,
+nb::tuple run(forest::Forest& forest, const BoundTable& bound, const BoundTargets& targets,
               const tree::GrowOptions& tree, const std::string& kind, double learning_rate,
               const Array<std::uint64_t>& seeds, const OutArray<double>& weights,
               nb::handle progress) {
@@ -63,7 +64,7 @@ void bind_adaboost(nb::module_& m) {
         nb::arg("progress").none());
   m.def(
       "add_votes",
-      [](const ensemble::Forest& forest, const BoundTable& bound, const Array<double>& tree_weights,
+      [](const forest::Forest& forest, const BoundTable& bound, const Array<double>& tree_weights,
          bool real, std::size_t first, std::size_t last, int n_threads,
          const OutArray<double>& out) {
         if (first > last || last > forest.trees.size() || last > tree_weights.size()) {
@@ -74,8 +75,8 @@ void bind_adaboost(nb::module_& m) {
               "add_votes: out needs a row for each row, a column for each class");
         }
         const nb::gil_scoped_release release;
-        ensemble::add_votes(forest, bound.table, tree_weights.data(), real, first, last, n_threads,
-                            out.data());
+        serving::add_votes(forest, bound.table, tree_weights.data(), real, first, last, n_threads,
+                           out.data());
       },
       nb::arg("forest"), nb::arg("table"), nb::arg("tree_weights"), nb::arg("real"),
       nb::arg("first"), nb::arg("last"), nb::arg("n_threads"), nb::arg("out"));

@@ -12,8 +12,8 @@
 
 #include "bindings.h"
 #include "spinney/boosting/booster.h"
-#include "spinney/boosting/scorers.h"
 #include "spinney/common/check.h"
+#include "spinney/serving/scorers.h"
 #include "spinney/table/binned_matrix.h"
 #include "spinney/table/exact_matrix.h"
 #include "table.h"
@@ -55,20 +55,20 @@ boosting::Sampling sampling_named(const std::string& name) {
   throw unknown_name("sampling", name, {"uniform", "gradient"});
 }
 
-boosting::Link link_named(const std::string& name) {
-  if (name == "exponential") return boosting::Link::exponential;
-  if (name == "probability") return boosting::Link::probability;
-  if (name == "logistic") return boosting::Link::logistic;
-  if (name == "twice_logistic") return boosting::Link::twice_logistic;
-  if (name == "softmax") return boosting::Link::softmax;
-  if (name == "identity") return boosting::Link::identity;
+serving::Link link_named(const std::string& name) {
+  if (name == "exponential") return serving::Link::exponential;
+  if (name == "probability") return serving::Link::probability;
+  if (name == "logistic") return serving::Link::logistic;
+  if (name == "twice_logistic") return serving::Link::twice_logistic;
+  if (name == "softmax") return serving::Link::softmax;
+  if (name == "identity") return serving::Link::identity;
   throw unknown_name(
       "link", name,
       {"identity", "exponential", "probability", "logistic", "twice_logistic", "softmax"});
 }
 
 // Throws InputError unless the forest has scores and n_rounds rounds of n_scores trees.
-void check_rounds(const ensemble::Forest& forest, std::size_t n_rounds, std::size_t n_scores) {
+void check_rounds(const forest::Forest& forest, std::size_t n_rounds, std::size_t n_scores) {
   if (criterion::is_classification(forest.shape.criterion)) {
     throw common::InputError("forest: expected trees of scores, got trees of classes");
   }
@@ -81,7 +81,7 @@ void check_rounds(const ensemble::Forest& forest, std::size_t n_rounds, std::siz
 
 struct BoundScorer {
   nb::object forest;  // kept alive
-  boosting::RowScorer scorer;
+  serving::RowScorer scorer;
 };
 
 // Targets in the smallest type that holds them.
@@ -138,7 +138,7 @@ nb::tuple run_boost(const std::shared_ptr<table::RowMatrix>& matrix,
                     const std::optional<Array<std::uint32_t>>& rows, const TargetArray& targets,
                     const std::optional<Array<double>>& weights, const OutArray<double>& scores,
                     BoundValidation* validation, boosting::BoostOptions options,
-                    ensemble::Forest& forest, std::size_t first_round, std::size_t n_rounds,
+                    forest::Forest& forest, std::size_t first_round, std::size_t n_rounds,
                     int n_threads, const nb::object& custom_derivatives, const nb::object& exchange,
                     const nb::object& after_round) {
   std::vector<common::Row> train_rows;
@@ -414,7 +414,7 @@ void bind_boosting(nb::module_& m) {
 
   m.def(
       "add_rounds",
-      [](const ensemble::Forest& forest, const BoundTable& bound, std::size_t n_scores,
+      [](const forest::Forest& forest, const BoundTable& bound, std::size_t n_scores,
          std::size_t first, std::size_t last, int n_threads, const OutArray<double>& out) {
         check_rounds(forest, last, n_scores);
         const std::size_t width = forest.shape.width();
@@ -423,16 +423,16 @@ void bind_boosting(nb::module_& m) {
           throw common::InputError("add_rounds: expected out of shape (n_rows, n_scores)");
         }
         const nb::gil_scoped_release release;
-        boosting::add_rounds(forest, bound.table, n_scores, first, last, n_threads, out.data());
+        serving::add_rounds(forest, bound.table, n_scores, first, last, n_threads, out.data());
       },
       nb::arg("forest"), nb::arg("table"), nb::arg("n_scores"), nb::arg("first"), nb::arg("last"),
       nb::arg("n_threads"), nb::arg("out"));
 
   m.def(
       "append_mean",
-      [](const std::vector<const ensemble::Forest*>& forests, std::size_t n_rounds,
-         std::size_t n_scores, ensemble::Forest& out) {
-        for (const ensemble::Forest* const forest : forests) {
+      [](const std::vector<const forest::Forest*>& forests, std::size_t n_rounds,
+         std::size_t n_scores, forest::Forest& out) {
+        for (const forest::Forest* const forest : forests) {
           check_rounds(*forest, n_rounds, n_scores);
         }
         boosting::append_mean(forests, n_rounds, n_scores, out);
@@ -444,7 +444,7 @@ void bind_boosting(nb::module_& m) {
           "__init__",
           [](BoundScorer* self, const nb::object& forest, std::vector<double> baseline,
              std::size_t n_rounds, const std::string& link) {
-            const ensemble::Forest& trees = nb::cast<const ensemble::Forest&>(forest);
+            const forest::Forest& trees = nb::cast<const forest::Forest&>(forest);
             const std::size_t width = trees.shape.width();
             check_rounds(trees, n_rounds, width > 1 ? 1 : baseline.size());
             if (width > 1 && baseline.size() != width) {

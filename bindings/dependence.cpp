@@ -14,7 +14,7 @@ namespace spinney::bindings {
 void bind_dependence(nb::module_& m) {
   m.def(
       "score_settings",
-      [](const ensemble::Forest& forest, const BoundTable& bound,
+      [](const forest::Forest& forest, const BoundTable& bound,
          const std::vector<std::uint32_t>& features, const Matrix<double>& values,
          std::size_t n_trees, std::size_t n_scores, bool one_each, bool hard_votes, bool by_row,
          int n_threads, const OutArray<double>& out) {
@@ -37,7 +37,7 @@ void bind_dependence(nb::module_& m) {
       nb::arg("by_row"), nb::arg("n_threads"), nb::arg("out"));
   m.def(
       "score_shuffles",
-      [](const ensemble::Forest& forest, const BoundTable& bound,
+      [](const forest::Forest& forest, const BoundTable& bound,
          std::vector<std::vector<std::uint32_t>> groups, const Matrix<std::int64_t>& orders,
          std::size_t n_trees, std::size_t n_scores, bool one_each, bool hard_votes, int n_threads,
          const OutArray<double>& out) {

@@ -10,11 +10,11 @@
 #include "spinney/common/check.h"
 #include "spinney/common/exp.h"
 #include "spinney/ensemble/category_order.h"
-#include "spinney/ensemble/forest.h"
-#include "spinney/ensemble/forest_reader.h"
-#include "spinney/ensemble/forest_state.h"
-#include "spinney/ensemble/preorder.h"
-#include "spinney/ensemble/quantiles.h"
+#include "spinney/ensemble/forest_grower.h"
+#include "spinney/forest/forest_state.h"
+#include "spinney/forest/preorder.h"
+#include "spinney/serving/forest_reader.h"
+#include "spinney/serving/quantiles.h"
 #include "table.h"
 #include "tree.h"
 
@@ -37,7 +37,7 @@ ensemble::Importance importance_named(const std::string& name) {
   throw unknown_name("importance", name, {"impurity", "corrected", "permutation"});
 }
 
-void grow(ensemble::Forest& forest, const BoundPrepared& bound, const BoundTargets& targets,
+void grow(forest::Forest& forest, const BoundPrepared& bound, const BoundTargets& targets,
           ensemble::ForestOptions options, const std::optional<Array<double>>& draw_weights,
           const std::optional<Matrix<std::uint32_t>>& counts,
           const std::optional<Matrix<std::int32_t>>& features, ensemble::OutOfBag& out_of_bag,
@@ -72,7 +72,7 @@ void require_places(std::size_t given, std::size_t needed) {
 }
 
 // Leaves that hold numbers, one for each output.
-void require_numbers(const ensemble::Forest& forest) {
+void require_numbers(const forest::Forest& forest) {
   if (criterion::is_classification(forest.shape.criterion)) {
     throw common::InputError("a forest of classes was asked for numbers");
   }
@@ -86,11 +86,11 @@ std::vector<T> take(const nb::dict& arrays, const char* name) {
 
 // A tree from elsewhere, under the names of tree_arrays. Throws InputError unless every node but
 // the root is the child of one node that comes before it; all else is checked once it is compact.
-tree::Tree read_tree(const nb::dict& arrays, const ensemble::Forest& forest) {
+forest::Tree read_tree(const nb::dict& arrays, const forest::Forest& forest) {
   const auto require = [](bool holds) {
     if (!holds) throw common::InputError("the arrays of a tree do not fit together");
   };
-  tree::Tree tree;
+  forest::Tree tree;
   tree.value_size = forest.shape.width();
   tree.threshold = take<double>(arrays, "threshold");
   tree.missing_left = take<std::uint8_t>(arrays, "missing_go_to_left");
@@ -113,17 +113,17 @@ tree::Tree read_tree(const nb::dict& arrays, const ensemble::Forest& forest) {
     tree.left.push_back(static_cast<common::NodeIndex>(left[at]));
     tree.right.push_back(static_cast<common::NodeIndex>(right[at]));
     tree.feature.push_back(static_cast<std::int32_t>(feature[at]));
-    require((left[at] == tree::no_child) == (right[at] == tree::no_child));
-    if (left[at] == tree::no_child) continue;
+    require((left[at] == forest::no_child) == (right[at] == forest::no_child));
+    if (left[at] == forest::no_child) continue;
     for (const std::int64_t child : {left[at], right[at]}) {
       require(child > static_cast<std::int64_t>(at) && child < static_cast<std::int64_t>(n));
       require(!has_parent[static_cast<std::size_t>(child)]);
       has_parent[static_cast<std::size_t>(child)] = true;
     }
     require(feature[at] >= 0 && static_cast<std::size_t>(feature[at]) < forest.n_features());
-    if (tree.category_start[at] == tree::no_categories) continue;
+    if (tree.category_start[at] == forest::no_categories) continue;
     const std::size_t n_words =
-        2 * tree::words_for(forest.n_categories[static_cast<std::size_t>(feature[at])]);
+        2 * forest::words_for(forest.n_categories[static_cast<std::size_t>(feature[at])]);
     require(tree.category_start[at] >= 0 && n_words > 0 &&
             static_cast<std::size_t>(tree.category_start[at]) + n_words <=
                 tree.category_bits.size());
@@ -234,7 +234,7 @@ void bind_ensemble(nb::module_& m) {
         std::size_t done = 0;
         for (const std::uint64_t size : view(sizes)) {
           if (size > left.size()) throw common::InputError("trees have more nodes than there are");
-          ensemble::number_children(left.first(size), children.data() + 2 * done);
+          forest::number_children(left.first(size), children.data() + 2 * done);
           left = left.subspan(size);
           done += size;
         }
@@ -242,7 +242,7 @@ void bind_ensemble(nb::module_& m) {
       },
       nb::arg("leaf_bits"), nb::arg("sizes"));
   m.def("seed_of_tree", &ensemble::seed_of_tree, nb::arg("forest_seed"), nb::arg("tree"));
-  m.def("mean_path_length", &ensemble::mean_path_length, nb::arg("n"));
+  m.def("mean_path_length", &serving::mean_path_length, nb::arg("n"));
 
   m.def(
       "draw_bag",
@@ -255,40 +255,40 @@ void bind_ensemble(nb::module_& m) {
       nb::arg("n_rows"), nb::arg("n_drawn"), nb::arg("replace"), nb::arg("weights").none(),
       nb::arg("forest_seed"), nb::arg("tree"));
 
-  nb::class_<ensemble::Forest>(m, "Forest")
+  nb::class_<forest::Forest>(m, "Forest")
       .def(
           "__init__",
-          [](ensemble::Forest* self, const std::string& criterion,
+          [](forest::Forest* self, const std::string& criterion,
              const std::vector<std::uint32_t>& n_classes, std::size_t n_outputs, bool inner_values,
              const std::vector<std::int32_t>& n_categories) {
-            auto* forest = new (self) ensemble::Forest();
+            auto* forest = new (self) forest::Forest();
             forest->shape = {criterion_named(criterion), n_classes, n_outputs, inner_values};
             forest->n_categories = n_categories;
           },
           nb::arg("criterion"), nb::arg("n_classes"), nb::arg("n_outputs"), nb::arg("inner_values"),
           nb::arg("n_categories"))
-      .def("__len__", [](const ensemble::Forest& self) { return self.trees.size(); })
+      .def("__len__", [](const forest::Forest& self) { return self.trees.size(); })
       .def(
           "truncate",
-          [](ensemble::Forest& self, std::size_t n_trees) {
+          [](forest::Forest& self, std::size_t n_trees) {
             if (n_trees < self.trees.size()) self.trees.resize(n_trees);
           },
           nb::arg("n_trees"))
       // Copies of the trees [first, last), and those of another forest after these.
       .def(
           "part",
-          [](const ensemble::Forest& self, std::size_t first, std::size_t last) {
+          [](const forest::Forest& self, std::size_t first, std::size_t last) {
             if (first > last || last > self.trees.size()) {
               throw common::InputError("part: no such trees");
             }
-            ensemble::Forest out{self.shape, self.n_categories, {}};
+            forest::Forest out{self.shape, self.n_categories, {}};
             for (std::size_t t = first; t < last; ++t) out.trees.push_back(self.trees[t]);
             return out;
           },
           nb::arg("first"), nb::arg("last"))
       .def(
           "extend",
-          [](ensemble::Forest& self, const ensemble::Forest& more) {
+          [](forest::Forest& self, const forest::Forest& more) {
             if (more.shape.width() != self.shape.width() ||
                 more.n_categories != self.n_categories) {
               throw common::InputError("extend: trees of another kind");
@@ -298,10 +298,10 @@ void bind_ensemble(nb::module_& m) {
           nb::arg("more"))
       .def(
           "append",
-          [](ensemble::Forest& self, const nb::dict& arrays) {
-            ensemble::CompactTree tree =
-                ensemble::compact(read_tree(arrays, self), self.shape, self.n_categories);
-            ensemble::check_tree(tree, self.shape, self.n_categories);
+          [](forest::Forest& self, const nb::dict& arrays) {
+            forest::CompactTree tree =
+                forest::compact(read_tree(arrays, self), self.shape, self.n_categories);
+            forest::check_tree(tree, self.shape, self.n_categories);
             self.trees.push_back(std::move(tree));
           },
           nb::arg("arrays"))
@@ -310,74 +310,73 @@ void bind_ensemble(nb::module_& m) {
            nb::arg("out_of_bag"), nb::arg("progress").none(), nb::arg("seeds").none() = nb::none())
       .def(
           "expand",
-          [](const ensemble::Forest& self, std::size_t tree) {
-            return tree_arrays(
-                ensemble::expand(self.trees.at(tree), self.shape, self.n_categories));
+          [](const forest::Forest& self, std::size_t tree) {
+            return tree_arrays(forest::expand(self.trees.at(tree), self.shape, self.n_categories));
           },
           nb::arg("tree"))
       .def("node_counts",
-           [](const ensemble::Forest& self) {
+           [](const forest::Forest& self) {
              std::vector<std::int64_t> counts;
-             for (const ensemble::CompactTree& tree : self.trees) {
+             for (const forest::CompactTree& tree : self.trees) {
                counts.push_back(static_cast<std::int64_t>(tree.nodes.size() + tree.n_leaves()));
              }
              return to_numpy(std::move(counts));
            })
       .def(
           "sum_predictions",
-          [](const ensemble::Forest& self, const BoundTable& bound, bool hard_votes, int n_threads,
+          [](const forest::Forest& self, const BoundTable& bound, bool hard_votes, int n_threads,
              const OutArray<double>& out) {
             require_places(out.size(), bound.table.n_rows * self.shape.width());
             if (hard_votes && !criterion::is_classification(self.shape.criterion)) {
               throw common::InputError("a forest of numbers has no votes");
             }
             const nb::gil_scoped_release release;
-            ensemble::sum_predictions(self, bound.table, hard_votes, n_threads, out.data());
+            serving::sum_predictions(self, bound.table, hard_votes, n_threads, out.data());
           },
           nb::arg("table"), nb::arg("hard_votes"), nb::arg("n_threads"), nb::arg("out"))
       .def(
           "apply",
-          [](const ensemble::Forest& self, const BoundTable& bound, int n_threads,
+          [](const forest::Forest& self, const BoundTable& bound, int n_threads,
              const OutArray<std::int64_t>& out) {
             require_places(out.size(), bound.table.n_rows * self.trees.size());
             const nb::gil_scoped_release release;
-            ensemble::apply(self, bound.table, n_threads, out.data());
+            serving::apply(self, bound.table, n_threads, out.data());
           },
           nb::arg("table"), nb::arg("n_threads"), nb::arg("out"))
       .def(
           "path_lengths",
-          [](const ensemble::Forest& self, const BoundTable& bound, int n_threads,
+          [](const forest::Forest& self, const BoundTable& bound, int n_threads,
              const OutArray<double>& out) {
             require_places(out.size(), bound.table.n_rows);
             const nb::gil_scoped_release release;
-            ensemble::sum_path_lengths(self, bound.table, n_threads, out.data());
+            serving::sum_path_lengths(self, bound.table, n_threads, out.data());
           },
           nb::arg("table"), nb::arg("n_threads"), nb::arg("out"))
       .def(
           "importances",
-          [](const ensemble::Forest& self, int n_threads, const OutArray<double>& out) {
+          [](const forest::Forest& self, int n_threads, const OutArray<double>& out) {
             require_places(out.size(), self.trees.size() * self.n_features());
             const nb::gil_scoped_release release;
-            ensemble::impurity_importances(self, n_threads, out.data());
+            serving::impurity_importances(self, n_threads, out.data());
           },
           nb::arg("n_threads"), nb::arg("out"))
       .def(
           "moments",
-          [](const ensemble::Forest& self, const BoundTable& bound, const Array<double>& centre,
+          [](const forest::Forest& self, const BoundTable& bound, const Array<double>& centre,
              int n_threads, const OutArray<double>& sums, const OutArray<double>& squares) {
             require_numbers(self);
             require_places(centre.size(), self.shape.width());
             require_places(sums.size(), bound.table.n_rows * self.shape.width());
             require_places(squares.size(), sums.size());
             const nb::gil_scoped_release release;
-            ensemble::sum_moments(self, bound.table, centre.data(), n_threads, sums.data(),
-                                  squares.data());
+            serving::sum_moments(self, bound.table, centre.data(), n_threads, sums.data(),
+                                 squares.data());
           },
           nb::arg("table"), nb::arg("centre"), nb::arg("n_threads"), nb::arg("sums"),
           nb::arg("squares"))
       .def(
           "quantiles",
-          [](const ensemble::Forest& self, const BoundTable& bound, const Matrix<double>& targets,
+          [](const forest::Forest& self, const BoundTable& bound, const Matrix<double>& targets,
              const std::optional<Array<double>>& weights, const Array<double>& q, int n_threads,
              const OutArray<double>& out) {
             require_numbers(self);
@@ -385,15 +384,15 @@ void bind_ensemble(nb::module_& m) {
             if (weights) require_places(weights->size(), targets.shape(1));
             require_places(out.size(), bound.table.n_rows * self.shape.n_outputs * q.size());
             const nb::gil_scoped_release release;
-            ensemble::predict_quantiles(self, bound.table, targets.data(), targets.shape(1),
-                                        weights ? weights->data() : nullptr, view(q), n_threads,
-                                        out.data());
+            serving::predict_quantiles(self, bound.table, targets.data(), targets.shape(1),
+                                       weights ? weights->data() : nullptr, view(q), n_threads,
+                                       out.data());
           },
           nb::arg("table"), nb::arg("targets"), nb::arg("weights").none(), nb::arg("q"),
           nb::arg("n_threads"), nb::arg("out"))
       .def("state",
-           [](const ensemble::Forest& self) {
-             ensemble::ForestState state = ensemble::to_state(self);
+           [](const forest::Forest& self) {
+             forest::ForestState state = forest::to_state(self);
              nb::dict out;
              state.visit(
                  [&](const char* name, auto& array) { out[name] = to_numpy(std::move(array)); });
@@ -401,8 +400,8 @@ void bind_ensemble(nb::module_& m) {
            })
       .def(
           "restore",
-          [](ensemble::Forest& self, const nb::dict& arrays, int n_threads) {
-            ensemble::ForestView state;
+          [](forest::Forest& self, const nb::dict& arrays, int n_threads) {
+            forest::ForestView state;
             nb::list kept;
             state.visit([&]<class T>(const char* name, std::span<const T>& array) {
               const nb::object given = arrays[name];
@@ -412,11 +411,11 @@ void bind_ensemble(nb::module_& m) {
             });
             const auto owner = owner_of(kept);
             const nb::gil_scoped_release release;
-            ensemble::from_state(state, n_threads, self, owner);
+            forest::from_state(state, n_threads, self, owner);
           },
           nb::arg("arrays"), nb::arg("n_threads") = 1)
       .def_prop_ro("nbytes",
-                   [](const ensemble::Forest& self) { return ensemble::to_state(self).nbytes(); });
+                   [](const forest::Forest& self) { return forest::to_state(self).nbytes(); });
 }
 
 }  // namespace spinney::bindings

@@ -5,8 +5,8 @@
 #include "bindings.h"
 #include "spinney/common/check.h"
 #include "spinney/common/parallel.h"
-#include "spinney/ensemble/forest.h"
 #include "spinney/explain/tree_explainer.h"
+#include "spinney/forest/forest.h"
 #include "table.h"
 #include "tree.h"
 
@@ -27,7 +27,7 @@ std::vector<To> list_of(const Array<From>& array) {
 }
 
 // by_rows: shares of rows, not of their weights.
-explain::GameTree as_game(tree::Tree&& from, bool by_rows, std::size_t output) {
+explain::GameTree as_game(forest::Tree&& from, bool by_rows, std::size_t output) {
   explain::GameTree tree;
   tree.width = from.value_size;
   tree.output = output;
@@ -37,7 +37,7 @@ explain::GameTree as_game(tree::Tree&& from, bool by_rows, std::size_t output) {
     return by_rows ? static_cast<double>(from.n_rows[at]) : std::max(from.weight[at], 0.0);
   };
   for (std::size_t node = 0; node < from.size(); ++node) {
-    if (from.left[node] == tree::no_child) continue;
+    if (from.left[node] == forest::no_child) continue;
     const double left = cover(from.left[node]);
     const double total = left + cover(from.right[node]);
     if (total > 0) tree.share_left[node] = left / total;
@@ -91,7 +91,7 @@ void bind_explain(nb::module_& m) {
           nb::arg("share_left"), nb::arg("value"), nb::arg("width"), nb::arg("output"))
       .def(
           "append_forest",
-          [](BoundExplainer& self, const ensemble::Forest& forest, std::size_t n_trees,
+          [](BoundExplainer& self, const forest::Forest& forest, std::size_t n_trees,
              std::size_t n_scores, bool one_each, bool by_rows, int n_threads) {
             if (n_trees > forest.trees.size() || n_scores == 0 || n_threads < 1) {
               throw common::InputError("append_forest: there are fewer trees");
@@ -99,9 +99,8 @@ void bind_explain(nb::module_& m) {
             const nb::gil_scoped_release release;
             std::vector<explain::GameTree> trees(n_trees);
             common::parallel_for(n_trees, n_threads, [&](std::size_t t, int) {
-              trees[t] =
-                  as_game(ensemble::expand(forest.trees[t], forest.shape, forest.n_categories),
-                          by_rows, one_each ? t % n_scores : 0);
+              trees[t] = as_game(forest::expand(forest.trees[t], forest.shape, forest.n_categories),
+                                 by_rows, one_each ? t % n_scores : 0);
             });
             for (explain::GameTree& tree : trees) self.explainer.append(std::move(tree));
             self.n_trees += n_trees;

@@ -7,8 +7,8 @@
 
 #include "bindings.h"
 #include "spinney/common/check.h"
+#include "spinney/serving/predict.h"
 #include "spinney/tree/grower.h"
-#include "spinney/tree/predict.h"
 #include "spinney/tree/prune.h"
 #include "table.h"
 #include "tree.h"
@@ -44,7 +44,7 @@ common::Watch::Hook make_hook(nb::handle progress) {
   };
 }
 
-nb::dict tree_arrays(tree::Tree&& tree) {
+nb::dict tree_arrays(forest::Tree&& tree) {
   nb::dict out;
   // Children and features as 64 bits: that is what users of scikit-learn's trees index with.
   out["children_left"] = to_numpy(std::vector<std::int64_t>(tree.left.begin(), tree.left.end()));
@@ -67,7 +67,7 @@ namespace {
 nb::dict grow(const BoundTable& bound, const BoundTargets& targets,
               const tree::GrowOptions& options, nb::handle progress) {
   common::Watch watch(make_hook(progress), targets.targets.n_rows);
-  tree::Tree tree;
+  forest::Tree tree;
   {
     const nb::gil_scoped_release release;
     tree = tree::grow_tree(bound.table, targets.targets, options, watch);
@@ -164,23 +164,23 @@ void bind_tree(nb::module_& m) {
       },
       nb::arg("children_left"), nb::arg("children_right"), nb::arg("risk"));
 
-  nb::class_<tree::Predictor>(m, "Predictor")
+  nb::class_<serving::Predictor>(m, "Predictor")
       .def(
           "__init__",
-          [](tree::Predictor* self, const Array<std::int64_t>& left,
+          [](serving::Predictor* self, const Array<std::int64_t>& left,
              const Array<std::int64_t>& right, const Array<std::int64_t>& feature,
              const Array<double>& threshold, const Array<std::uint8_t>& missing_left,
              const Array<std::int64_t>& category_start, const Array<std::uint32_t>& category_bits) {
             new (self)
-                tree::Predictor({view(left), view(right), view(feature), view(threshold),
-                                 view(missing_left), view(category_start), view(category_bits)});
+                serving::Predictor({view(left), view(right), view(feature), view(threshold),
+                                    view(missing_left), view(category_start), view(category_bits)});
           },
           nb::arg("children_left"), nb::arg("children_right"), nb::arg("feature"),
           nb::arg("threshold"), nb::arg("missing_go_to_left"), nb::arg("category_start"),
           nb::arg("category_bits"))
       .def(
           "apply",
-          [](const tree::Predictor& self, const BoundTable& bound, int n_threads,
+          [](const serving::Predictor& self, const BoundTable& bound, int n_threads,
              const OutArray<std::int64_t>& out) {
             require_size("out", out.size(), bound.table.n_rows);
             const nb::gil_scoped_release release;
@@ -189,7 +189,7 @@ void bind_tree(nb::module_& m) {
           nb::arg("table"), nb::arg("n_threads"), nb::arg("out"))
       .def(
           "predict",
-          [](const tree::Predictor& self, const BoundTable& bound, int n_threads,
+          [](const serving::Predictor& self, const BoundTable& bound, int n_threads,
              const nb::ndarray<const double, nb::c_contig, nb::device::cpu>& values,
              std::size_t width, const OutArray<double>& out) {
             require_size("values", values.size(), self.n_nodes() * width);
@@ -201,7 +201,7 @@ void bind_tree(nb::module_& m) {
           nb::arg("out"))
       .def(
           "predict_labels",
-          [](const tree::Predictor& self, const BoundTable& bound, int n_threads,
+          [](const serving::Predictor& self, const BoundTable& bound, int n_threads,
              const Array<std::int64_t>& labels, const OutArray<std::int64_t>& out) {
             require_size("labels", labels.size(), self.n_nodes());
             require_size("out", out.size(), bound.table.n_rows);
@@ -211,7 +211,7 @@ void bind_tree(nb::module_& m) {
           nb::arg("table"), nb::arg("n_threads"), nb::arg("labels"), nb::arg("out"))
       .def(
           "decision_path",
-          [](const tree::Predictor& self, const BoundTable& bound, int n_threads) {
+          [](const serving::Predictor& self, const BoundTable& bound, int n_threads) {
             std::vector<std::int64_t> indptr;
             std::vector<std::int64_t> indices;
             {

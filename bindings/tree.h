@@ -10,7 +10,7 @@
 #include "bindings.h"
 #include "spinney/common/watch.h"
 #include "spinney/criterion/criterion.h"
-#include "spinney/tree/tree.h"
+#include "spinney/forest/tree.h"
 
 namespace spinney::bindings {
 
@@ -41,6 +41,6 @@ criterion::CriterionKind criterion_named(const std::string& name);
 common::Watch::Hook make_hook(nanobind::handle progress);
 
 // A tree as NumPy arrays under scikit-learn's names.
-nanobind::dict tree_arrays(tree::Tree&& tree);
+nanobind::dict tree_arrays(forest::Tree&& tree);
 
 }  // namespace spinney::bindings

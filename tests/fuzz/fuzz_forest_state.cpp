@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "fuzz_bytes.h"
-#include "spinney/boosting/block_scorer.h"
 #include "spinney/common/check.h"
-#include "spinney/ensemble/forest_reader.h"
-#include "spinney/ensemble/forest_state.h"
-#include "spinney/ensemble/preorder.h"
-#include "spinney/ensemble/quantiles.h"
+#include "spinney/forest/forest_state.h"
+#include "spinney/forest/preorder.h"
+#include "spinney/serving/block_scorer.h"
+#include "spinney/serving/forest_reader.h"
+#include "spinney/serving/quantiles.h"
 #include "spinney/table/row_block.h"
 
 namespace {
@@ -62,7 +62,7 @@ struct Rows {
   }
 };
 
-void read_everything(const ensemble::Forest& forest, std::size_t n_rows) {
+void read_everything(const forest::Forest& forest, std::size_t n_rows) {
   const Rows rows(forest.n_categories, n_rows);
   const std::size_t width = forest.shape.width();
   const std::size_t n_trees = forest.trees.size();
@@ -70,19 +70,19 @@ void read_everything(const ensemble::Forest& forest, std::size_t n_rows) {
   std::vector<double> squares(n_rows * width);
   std::vector<std::int64_t> leaves(n_rows * n_trees);
   std::vector<double> importances(n_trees * forest.n_features());
-  ensemble::sum_predictions(forest, rows.table, false, 1, sums.data());
-  ensemble::apply(forest, rows.table, 1, leaves.data());
-  ensemble::sum_path_lengths(forest, rows.table, 1, squares.data());
-  ensemble::impurity_importances(forest, 1, importances.data());
+  serving::sum_predictions(forest, rows.table, false, 1, sums.data());
+  serving::apply(forest, rows.table, 1, leaves.data());
+  serving::sum_path_lengths(forest, rows.table, 1, squares.data());
+  serving::impurity_importances(forest, 1, importances.data());
   if (criterion::is_classification(forest.shape.criterion)) {
-    ensemble::sum_predictions(forest, rows.table, true, 1, sums.data());
+    serving::sum_predictions(forest, rows.table, true, 1, sums.data());
     return;
   }
   const std::vector<double> centre(width, 0.5);
-  ensemble::sum_moments(forest, rows.table, centre.data(), 1, sums.data(), squares.data());
-  if (boosting::BlockScorer::serves(forest, 0, n_trees, n_rows)) {
-    const boosting::BlockScorer scorer(forest, 0, n_trees);
-    const std::size_t n = std::min(n_rows, boosting::BlockScorer::block_rows);
+  serving::sum_moments(forest, rows.table, centre.data(), 1, sums.data(), squares.data());
+  if (serving::BlockScorer::serves(forest, 0, n_trees, n_rows)) {
+    const serving::BlockScorer scorer(forest, 0, n_trees);
+    const std::size_t n = std::min(n_rows, serving::BlockScorer::block_rows);
     table::RowReader(rows.table, forest.n_categories)
         .read(0, n, [&](const auto* values, std::size_t stride, bool) {
           scorer.add(values, stride, n, 1, sums.data());
@@ -92,18 +92,18 @@ void read_everything(const ensemble::Forest& forest, std::size_t n_rows) {
   const std::vector<double> q{0.1, 0.9};
   std::vector<double> quantiles(n_rows * forest.shape.n_outputs * q.size());
   if (n_trees > 0) {
-    ensemble::predict_quantiles(forest, rows.table, targets.data(), 8, nullptr, q, 1,
-                                quantiles.data());
+    serving::predict_quantiles(forest, rows.table, targets.data(), 8, nullptr, q, 1,
+                               quantiles.data());
   }
 }
 
 // Children as in packed files, two bits per node: any bits must give valid numbers.
-void renumber(ensemble::ForestState& state) {
+void renumber(forest::ForestState& state) {
   const std::size_t n = state.nodes.size() / 4;
   std::vector<std::uint8_t> bits(n);
   for (std::size_t at = 0; at < n; ++at) bits[at] = state.nodes[4 * at + 2] & 3;
   std::vector<std::int32_t> children(2 * n);
-  ensemble::number_children(bits, children.data());
+  forest::number_children(bits, children.data());
   for (std::size_t at = 0; at < n; ++at) {
     state.nodes[4 * at + 2] = static_cast<std::uint32_t>(children[2 * at]);
     state.nodes[4 * at + 3] = static_cast<std::uint32_t>(children[2 * at + 1]);
@@ -114,7 +114,7 @@ void renumber(ensemble::ForestState& state) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Bytes bytes(data, size);
-  ensemble::Forest forest;
+  forest::Forest forest;
   forest.shape.criterion = static_cast<criterion::CriterionKind>(bytes.byte() % 6);
   forest.shape.n_outputs = bytes.byte() % 4;
   forest.shape.inner_values = bytes.byte() % 2 == 1;
@@ -127,14 +127,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     forest.n_categories.push_back(static_cast<std::int8_t>(bytes.byte()));
   }
   const std::size_t n_rows = bytes.byte() % 2 == 0 ? 5 : 300;
-  ensemble::ForestState state;
+  forest::ForestState state;
   state.visit([&]<class T>(const char*, std::vector<T>& array) { array = bytes.array<T>(); });
   if (bytes.byte() % 2 == 1) renumber(state);
   // The forest either views the arrays, as those of files, or copies them.
-  const auto arrays = std::make_shared<const ensemble::ForestState>(std::move(state));
+  const auto arrays = std::make_shared<const forest::ForestState>(std::move(state));
   const bool owned = bytes.byte() % 2 == 1;
   try {
-    ensemble::from_state(ensemble::view_of(*arrays), 1, forest, owned ? nullptr : arrays);
+    forest::from_state(forest::view_of(*arrays), 1, forest, owned ? nullptr : arrays);
     read_everything(forest, n_rows);
   } catch (const common::InputError&) {
   }

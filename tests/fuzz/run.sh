@@ -9,9 +9,8 @@ shift 2
 core=cpp/spinney
 case $target in
   forest_state)
-    sources="$core/ensemble/forest_state.cpp $core/ensemble/compact_tree.cpp \
-      $core/ensemble/forest_reader.cpp $core/ensemble/quantiles.cpp $core/ensemble/preorder.cpp \
-      $core/boosting/block_scorer.cpp $core/boosting/row_bits.cpp $core/table/row_block.cpp \
+    sources="$core/forest/*.cpp $core/serving/forest_reader.cpp $core/serving/quantiles.cpp \
+      $core/serving/block_scorer.cpp $core/serving/row_bits.cpp $core/table/row_block.cpp \
       $core/table/cut_search.cpp" ;;
   hnsw_state)
     sources="$core/neighbors/hnsw*.cpp $core/neighbors/vector_*.cpp" ;;

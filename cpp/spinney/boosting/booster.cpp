@@ -115,7 +115,7 @@ class Boosting {
  public:
   Boosting(const table::RowMatrix& matrix, const std::vector<Row>* rows,
            const loss::LossTargets& targets, const double* weights, double* scores,
-           Validation& validation, const BoostOptions& options, ensemble::Forest& forest)
+           Validation& validation, const BoostOptions& options, forest::Forest& forest)
       : matrix_(matrix),
         rows_(rows),
         targets_(targets),
@@ -487,8 +487,8 @@ class Boosting {
     int n_threads = 1;
   };
 
-  ensemble::CompactTree grow_tree(Grower& grower, std::size_t round, std::size_t k,
-                                  common::Watch& watch) {
+  forest::CompactTree grow_tree(Grower& grower, std::size_t round, std::size_t k,
+                                common::Watch& watch) {
     const std::vector<Row>* const learned = draws() ? &drawn_ : rows_;
     RowWeights row_weights = row_weights_;
     if (samples_by_gradient()) row_weights = {drawn_weights_.data(), false};
@@ -497,7 +497,7 @@ class Boosting {
     const loss::Derivatives of = in_blocks_ ? derivatives() : derivatives().from(k * n_rows_);
     grower.builder->grow({round * n_trees_ + k, rows, n, of, row_weights, constant_hessian_},
                          watch);
-    tree::Tree& tree = grower.builder->tree();
+    forest::Tree& tree = grower.builder->tree();
     double* const scores = scores_ + k * n_rows_;
     std::uint64_t n_all = workers_.n_rows;
     if (draws()) n_all = exchange_ == nullptr ? n : static_cast<std::uint64_t>(tree.n_rows[0]);
@@ -512,13 +512,13 @@ class Boosting {
       follow(grower, *validation_.matrix, validation_.rows,
              validation_.scores + k * validation_.matrix->n_rows());
     }
-    return ensemble::compact(tree, forest_.shape, forest_.n_categories);
+    return forest::compact(tree, forest_.shape, forest_.n_categories);
   }
 
   void refit(Grower& grower, const loss::Loss& loss, const RowWeights& of_rows,
              const double* scores) {
     const double* const row_weights = of_rows.values;
-    tree::Tree& tree = grower.builder->tree();
+    forest::Tree& tree = grower.builder->tree();
     const std::vector<LeafRows>& leaves = grower.builder->leaves();
     const double work = 10.0 * static_cast<double>(n_learned_);
     const int threads = worthwhile_threads(work, grower.n_threads, true);
@@ -554,7 +554,7 @@ class Boosting {
   }
 
   void update(Grower& grower, double* scores) {
-    const tree::Tree& tree = grower.builder->tree();
+    const forest::Tree& tree = grower.builder->tree();
     struct Piece {
       const LeafRows* leaf;
       std::size_t begin;
@@ -586,7 +586,7 @@ class Boosting {
   // Adds the tree's values to the scores of rows that it did not learn from.
   void follow(Grower& grower, const table::RowMatrix& matrix, const std::vector<Row>& rows,
               double* scores) {
-    const tree::Tree& tree = grower.builder->tree();
+    const forest::Tree& tree = grower.builder->tree();
     grower.leaf_of.resize(rows.size());
     grower.builder->find_leaves(matrix, rows.data(), rows.size(), grower.leaf_of.data());
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -674,7 +674,7 @@ class Boosting {
   Validation& validation_;
   const BoostOptions& options_;
   common::Exchange* exchange_;
-  ensemble::Forest& forest_;
+  forest::Forest& forest_;
   std::size_t n_side_by_side_ = 0;  // trees of a round that threads grow one each
   std::vector<Grower> growers_;     // for these
   Grower together_;                 // for the others, with all threads
@@ -700,20 +700,20 @@ class Boosting {
 
 void boost(const table::RowMatrix& matrix, const std::vector<Row>* rows,
            const loss::LossTargets& targets, const double* weights, double* scores,
-           Validation& validation, const BoostOptions& options, ensemble::Forest& forest,
+           Validation& validation, const BoostOptions& options, forest::Forest& forest,
            BoostHistory& history, common::Watch& watch) {
   Boosting boosting(matrix, rows, targets, weights, scores, validation, options, forest);
   if (options.n_rounds == 0) boosting.note(history, true);
   boosting.run(history, watch);
 }
 
-void append_mean(const std::vector<const ensemble::Forest*>& forests, std::size_t n_rounds,
-                 std::size_t n_scores, ensemble::Forest& out) {
+void append_mean(const std::vector<const forest::Forest*>& forests, std::size_t n_rounds,
+                 std::size_t n_scores, forest::Forest& out) {
   const auto share = 1.0 / static_cast<double>(forests.size());
   for (std::size_t round = 0; round < n_rounds; ++round) {
-    for (const ensemble::Forest* const forest : forests) {
+    for (const forest::Forest* const forest : forests) {
       for (std::size_t k = 0; k < n_scores; ++k) {
-        ensemble::CompactTree tree = forest->trees[round * n_scores + k];
+        forest::CompactTree tree = forest->trees[round * n_scores + k];
         for (double& value : tree.values.edit()) value *= share;
         for (double& value : tree.inner_value.edit()) value *= share;
         out.trees.push_back(std::move(tree));

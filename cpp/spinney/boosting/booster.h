@@ -6,7 +6,7 @@
 
 #include "spinney/boosting/boost_options.h"
 #include "spinney/common/watch.h"
-#include "spinney/ensemble/forest.h"
+#include "spinney/forest/forest.h"
 #include "spinney/loss/loss_targets.h"
 #include "spinney/table/row_matrix.h"
 
@@ -33,12 +33,12 @@ struct BoostHistory {
 // doubles.
 void boost(const table::RowMatrix& matrix, const std::vector<common::Row>* rows,
            const loss::LossTargets& targets, const double* weights, double* scores,
-           Validation& validation, const BoostOptions& options, ensemble::Forest& forest,
+           Validation& validation, const BoostOptions& options, forest::Forest& forest,
            BoostHistory& history, common::Watch& watch);
 
 // Appends the mean of several forests of equal length: their trees, interleaved by round, with leaf
 // values divided by the number of forests.
-void append_mean(const std::vector<const ensemble::Forest*>& forests, std::size_t n_rounds,
-                 std::size_t n_scores, ensemble::Forest& out);
+void append_mean(const std::vector<const forest::Forest*>& forests, std::size_t n_rounds,
+                 std::size_t n_scores, forest::Forest& out);
 
 }  // namespace spinney::boosting

@@ -338,7 +338,7 @@ void ExactBuilder::find_leaves(const table::RowMatrix& matrix, const Row* rows, 
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t row = rows == nullptr ? i : rows[i];
     std::size_t at = 0;
-    while (tree_.left[at] != tree::no_child) {
+    while (tree_.left[at] != forest::no_child) {
       const ExactSplit& split = splits_[at];
       const bool left = split.goes_left(exact.column(split.feature).values[row]);
       at = static_cast<std::size_t>(left ? tree_.left[at] : tree_.right[at]);

@@ -96,7 +96,7 @@ void RoundBuilder::follow_codes(const table::BinnedMatrix& matrix, const table::
                  for (std::size_t i = piece * block; i < end; ++i) {
                    const std::size_t row = rows == nullptr ? i : rows[i];
                    std::size_t at = 0;
-                   while (tree_.left[at] != tree::no_child) {
+                   while (tree_.left[at] != forest::no_child) {
                      const BinSplit& split = splits[at];
                      const bool left = split.goes_left(matrix.column_codes(split.feature)[row],
                                                        like.column(split.feature).missing_code());

@@ -12,8 +12,8 @@
 #include "spinney/boosting/split.h"
 #include "spinney/boosting/tree_input.h"
 #include "spinney/common/watch.h"
+#include "spinney/forest/tree.h"
 #include "spinney/table/row_matrix.h"
-#include "spinney/tree/tree.h"
 
 namespace spinney::boosting {
 
@@ -41,7 +41,7 @@ class RoundBuilder {
   virtual void find_leaves(const table::RowMatrix& matrix, const common::Row* rows, std::size_t n,
                            common::NodeIndex* out) const = 0;
 
-  tree::Tree& tree() { return tree_; }
+  forest::Tree& tree() { return tree_; }
   const std::vector<LeafRows>& leaves() const { return leaves_; }
   // Computes leaf weights from the derivatives themselves instead of the packed sums.
   virtual void refine_leaves(const loss::Derivatives& derivatives);
@@ -97,7 +97,7 @@ class RoundBuilder {
   PackedSum* lent_ = nullptr;
   Sums largest_;  // derivatives of a row, of all workers
   std::vector<LeafRows> leaves_;
-  tree::Tree tree_;
+  forest::Tree tree_;
 };
 
 // A builder for this kind of matrix. n_outputs: weights of a leaf.

@@ -8,7 +8,6 @@
 #include "spinney/common/check.h"
 #include "spinney/common/elementary.h"
 #include "spinney/common/log.h"
-#include "spinney/ensemble/forest_reader.h"
 #include "spinney/tree/counted_grower.h"
 #include "spinney/tree/prepared_table.h"
 #include "spinney/tree/presorted_table.h"
@@ -26,23 +25,13 @@ std::size_t place_of_largest(const double* values, std::size_t n) {
   return static_cast<std::size_t>(std::max_element(values, values + n) - values);
 }
 
-// log p_k − mean of log p, times K − 1; p is kept away from 0.
-void add_log_votes(const double* p, std::size_t n_classes, double* out) {
-  double mean = 0;
-  for (std::size_t k = 0; k < n_classes; ++k) mean += common::log(std::max(p[k], epsilon));
-  mean /= static_cast<double>(n_classes);
-  for (std::size_t k = 0; k < n_classes; ++k) {
-    out[k] += static_cast<double>(n_classes - 1) * (common::log(std::max(p[k], epsilon)) - mean);
-  }
-}
-
 // Grows one tree after another under weights that it changes between them.
 class Learner {
  public:
   virtual ~Learner() = default;
   virtual void grow(std::uint64_t seed, Watch& watch) = 0;
   // The tree grown last, and the weights of each class in its leaves: [node * n_classes + class].
-  virtual const tree::Tree& tree() const = 0;
+  virtual const forest::Tree& tree() const = 0;
   virtual const std::vector<double>& sums() const = 0;
   // Multiplies weights by the factors of their leaf and class; none falls below epsilon.
   virtual void reweigh(const std::vector<double>& factors) = 0;
@@ -54,7 +43,7 @@ class ShallowLearner final : public Learner {
                  const tree::GrowOptions& options, double* weights)
       : grower_(table, targets, options, weights) {}
   void grow(std::uint64_t seed, Watch& watch) override { grower_.grow(seed, watch); }
-  const tree::Tree& tree() const override { return grower_.tree(); }
+  const forest::Tree& tree() const override { return grower_.tree(); }
   const std::vector<double>& sums() const override { return grower_.sums(); }
   void reweigh(const std::vector<double>& factors) override { grower_.reweigh(factors, epsilon); }
 
@@ -91,7 +80,7 @@ class AnyLearner final : public Learner {
     });
   }
 
-  const tree::Tree& tree() const override { return scratch_.tree; }
+  const forest::Tree& tree() const override { return scratch_.tree; }
   const std::vector<double>& sums() const override { return sums_; }
 
   void reweigh(const std::vector<double>& factors) override {
@@ -105,13 +94,13 @@ class AnyLearner final : public Learner {
   // Calls body(row, node) for the rows of each leaf.
   template <class Body>
   void for_leaf_rows(const Body& body) const {
-    const tree::Tree& tree = scratch_.tree;
+    const forest::Tree& tree = scratch_.tree;
     std::vector<std::size_t> stack{0};
     std::size_t at = 0;
     while (!stack.empty()) {
       const std::size_t node = stack.back();
       stack.pop_back();
-      if (tree.left[node] != tree::no_child) {
+      if (tree.left[node] != forest::no_child) {
         stack.push_back(static_cast<std::size_t>(tree.right[node]));
         stack.push_back(static_cast<std::size_t>(tree.left[node]));
         continue;
@@ -150,7 +139,7 @@ class AdaBoost {
     }
   }
 
-  void run(Forest& forest, AdaBoostHistory& history, Watch& watch) {
+  void run(forest::Forest& forest, AdaBoostHistory& history, Watch& watch) {
     for (std::size_t round = 0; round < options_.n_rounds; ++round) {
       const bool last = round + 1 == options_.n_rounds;
       if (!add_tree(round, last, forest, history, watch)) return;
@@ -160,7 +149,7 @@ class AdaBoost {
 
  private:
   // False: it is the end.
-  bool add_tree(std::size_t round, bool last, Forest& forest, AdaBoostHistory& history,
+  bool add_tree(std::size_t round, bool last, forest::Forest& forest, AdaBoostHistory& history,
                 Watch& watch) {
     learner_->grow(options_.seeds[round], watch);
     const double error = find_error();
@@ -175,7 +164,7 @@ class AdaBoost {
       const double more = options_.kind == AdaBoostKind::m1 ? 0.0 : common::log(n - 1);
       weight = options_.learning_rate * (common::log((1 - error) / error) + more);
     }
-    forest.trees.push_back(compact(learner_->tree(), forest.shape, forest.n_categories));
+    forest.trees.push_back(forest::compact(learner_->tree(), forest.shape, forest.n_categories));
     history.weights.push_back(weight);
     history.errors.push_back(error);
     if (error <= 0) {
@@ -192,11 +181,11 @@ class AdaBoost {
 
   // The share of weight of the rows that the tree gets wrong.
   double find_error() const {
-    const tree::Tree& tree = learner_->tree();
+    const forest::Tree& tree = learner_->tree();
     double all = 0;
     double wrong = 0;
     for (std::size_t node = 0; node < tree.size(); ++node) {
-      if (tree.left[node] != tree::no_child) continue;
+      if (tree.left[node] != forest::no_child) continue;
       const std::size_t told = class_of(node);
       for (std::size_t k = 0; k < n_classes_; ++k) {
         const double sum = learner_->sums()[node * n_classes_ + k];
@@ -208,17 +197,17 @@ class AdaBoost {
   }
 
   std::size_t class_of(std::size_t node) const {
-    const tree::Tree& tree = learner_->tree();
+    const forest::Tree& tree = learner_->tree();
     return place_of_largest(tree.value.data() + node * tree.value_size, n_classes_);
   }
 
   // False if the sum of weights is not finite.
   bool reweigh(double weight) {
-    const tree::Tree& tree = learner_->tree();
+    const forest::Tree& tree = learner_->tree();
     std::vector<double> factors(tree.size() * n_classes_);
     double sum = 0;
     for (std::size_t node = 0; node < tree.size(); ++node) {
-      if (tree.left[node] != tree::no_child) continue;
+      if (tree.left[node] != forest::no_child) continue;
       double* const of_leaf = factors.data() + node * n_classes_;
       if (options_.kind == AdaBoostKind::real) {
         find_factors_of_probabilities(tree.value.data() + node * tree.value_size, of_leaf);
@@ -257,45 +246,12 @@ class AdaBoost {
 }  // namespace
 
 void adaboost(const table::Table& table, const criterion::Targets& targets,
-              const AdaBoostOptions& options, double* weights, Forest& forest,
+              const AdaBoostOptions& options, double* weights, forest::Forest& forest,
               AdaBoostHistory& history, Watch& watch) {
   if (targets.n_outputs != 1 || targets.labels == nullptr) {
     throw common::InputError("AdaBoost: expected one output of classes");
   }
   AdaBoost(table, targets, options, weights).run(forest, history, watch);
-}
-
-void add_votes(const Forest& forest, const table::Table& table, const double* tree_weights,
-               bool real, std::size_t first, std::size_t last, int n_threads, double* out) {
-  const std::size_t n_classes = forest.shape.width();
-  Forest part;  // the trees asked for
-  part.shape = forest.shape;
-  part.n_categories = forest.n_categories;
-  part.trees.assign(forest.trees.begin() + static_cast<std::ptrdiff_t>(first),
-                    forest.trees.begin() + static_cast<std::ptrdiff_t>(last));
-  std::vector<std::vector<double>> votes(part.trees.size());  // of each leaf
-  for (std::size_t t = 0; t < part.trees.size(); ++t) {
-    const CompactTree& tree = part.trees[t];
-    votes[t].resize(tree.n_leaves() * n_classes);
-    std::vector<double> p(n_classes);
-    for (std::size_t leaf = 0; leaf < tree.n_leaves(); ++leaf) {
-      leaf_values(tree, part.shape, leaf, p.data());
-      double* const of_leaf = votes[t].data() + leaf * n_classes;
-      if (real) {
-        add_log_votes(p.data(), n_classes, of_leaf);
-      } else {
-        of_leaf[place_of_largest(p.data(), n_classes)] = tree_weights[first + t];
-      }
-    }
-  }
-  visit_leaves(part, table, n_threads,
-               [&](std::size_t begin, std::size_t n, std::size_t t, const std::uint32_t* leaves) {
-                 for (std::size_t i = 0; i < n; ++i) {
-                   const double* const of_leaf = votes[t].data() + leaves[i] * n_classes;
-                   double* const to = out + (begin + i) * n_classes;
-                   for (std::size_t k = 0; k < n_classes; ++k) to[k] += of_leaf[k];
-                 }
-               });
 }
 
 }  // namespace spinney::ensemble

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "spinney/common/watch.h"
-#include "spinney/ensemble/forest.h"
+#include "spinney/ensemble/forest_grower.h"
 #include "spinney/table/table.h"
 #include "spinney/tree/grower.h"
 
@@ -42,12 +42,7 @@ struct AdaBoostHistory {
 // Appends trees to the forest. targets has one output of classes; its weights are where the rounds
 // start from, they sum to one, and hold the last ones afterwards.
 void adaboost(const table::Table& table, const criterion::Targets& targets,
-              const AdaBoostOptions& options, double* weights, Forest& forest,
+              const AdaBoostOptions& options, double* weights, forest::Forest& forest,
               AdaBoostHistory& history, common::Watch& watch);
-
-// out[row * n_classes + k] += what trees [first, last) say for class k: their weights as votes, or,
-// if real, (K − 1) (log p_k − mean of log p).
-void add_votes(const Forest& forest, const table::Table& table, const double* tree_weights,
-               bool real, std::size_t first, std::size_t last, int n_threads, double* out);
 
 }  // namespace spinney::ensemble

@@ -6,7 +6,7 @@
 
 #include "spinney/common/random.h"
 #include "spinney/ensemble/category_order.h"
-#include "spinney/ensemble/forest_reader.h"
+#include "spinney/serving/forest_reader.h"
 
 namespace spinney::ensemble {
 
@@ -43,7 +43,8 @@ void copy_rows(const table::Table& table, const Row* rows, std::size_t n, double
 }  // namespace
 
 OutOfBagTally::OutOfBagTally(const table::Table& table, const criterion::Targets& targets,
-                             const Forest& forest, const ForestOptions& options, OutOfBag& out)
+                             const forest::Forest& forest, const ForestOptions& options,
+                             OutOfBag& out)
     : table_(table), targets_(targets), forest_(forest), options_(options), out_(out) {
   width_ = forest.shape.width();
   ordered_ = !options.tree.random_splits && has_ordered_categories(table);
@@ -66,8 +67,8 @@ OutOfBagTally::OutOfBagTally(const table::Table& table, const criterion::Targets
   }
 }
 
-void OutOfBagTally::add(std::size_t piece, const tree::Tree& grown, const CompactTree& tree,
-                        const std::uint32_t* counts) {
+void OutOfBagTally::add(std::size_t piece, const forest::Tree& grown,
+                        const forest::CompactTree& tree, const std::uint32_t* counts) {
   if (!options_.out_of_bag && options_.importance == Importance::none) return;
   Report report;
   const bool some = !options_.followed.empty() && options_.importance == Importance::none;
@@ -87,10 +88,10 @@ void OutOfBagTally::add(std::size_t piece, const tree::Tree& grown, const Compac
   for (std::size_t first = 0; first < n; first += block_rows) {
     const std::size_t m = std::min(block_rows, n - first);
     copy_rows(table_, report.rows.data() + first, m, values.data());
-    descend(tree, values.data(), table_.n_features(), m, true, leaves.data());
+    serving::descend(tree, values.data(), table_.n_features(), m, true, leaves.data());
     for (std::size_t i = 0; i < m; ++i) {
-      add_leaf(tree, forest_.shape, options_.hard_votes, leaves[i],
-               report.values.data() + (first + i) * width_);
+      serving::add_leaf(tree, forest_.shape, options_.hard_votes, leaves[i],
+                        report.values.data() + (first + i) * width_);
     }
   }
   const std::lock_guard lock(mutex_);
@@ -161,7 +162,8 @@ double OutOfBagTally::score() const {
   return total / static_cast<double>(targets_.n_outputs);
 }
 
-void OutOfBagTally::importances(std::size_t piece, const tree::Tree& grown, const CompactTree& tree,
+void OutOfBagTally::importances(std::size_t piece, const forest::Tree& grown,
+                                const forest::CompactTree& tree,
                                 const std::vector<Row>& rows) const {
   double* const out = out_.importances.data() + first_importance_ + piece * forest_.n_features();
   if (rows.empty()) return;
@@ -177,7 +179,7 @@ void OutOfBagTally::importances(std::size_t piece, const tree::Tree& grown, cons
 // times how far its target is from the mean of such rows in the node. A column that only chance
 // made useful gains nothing. The mean is not the tree's: rows that were drawn twice draw the node's
 // value towards themselves, and are missing out of the bag on the side that they chose.
-void OutOfBagTally::corrected(const tree::Tree& grown, const std::vector<Row>& rows,
+void OutOfBagTally::corrected(const forest::Tree& grown, const std::vector<Row>& rows,
                               double* out) const {
   const bool classes = criterion::is_classification(forest_.shape.criterion);
   const std::size_t stride = width_ / targets_.n_outputs;
@@ -185,13 +187,13 @@ void OutOfBagTally::corrected(const tree::Tree& grown, const std::vector<Row>& r
   std::vector<double> sum(grown.size() * width_);  // of targets, or how many have each class
   for (const Row row : rows) {
     std::size_t node = 0;
-    while (grown.left[node] != tree::no_child) {
+    while (grown.left[node] != forest::no_child) {
       const auto feature = static_cast<std::size_t>(grown.feature[node]);
       const double value = table_.columns[feature].value(row);
       bool left = value <= grown.threshold[node];
       if (std::isnan(value)) {
         left = grown.missing_left[node] != 0;
-      } else if (grown.category_start[node] != tree::no_categories) {
+      } else if (grown.category_start[node] != forest::no_categories) {
         const auto code = static_cast<std::size_t>(value);
         const auto start = static_cast<std::size_t>(grown.category_start[node]);
         left = ((grown.category_bits[start + code / 32] >> (code % 32)) & 1) != 0;
@@ -209,7 +211,7 @@ void OutOfBagTally::corrected(const tree::Tree& grown, const std::vector<Row>& r
     }
   }
   for (std::size_t node = grown.size(); node-- > 0;) {  // children come after their parents
-    if (grown.left[node] == tree::no_child) continue;
+    if (grown.left[node] == forest::no_child) continue;
     const std::size_t children[] = {static_cast<std::size_t>(grown.left[node]),
                                     static_cast<std::size_t>(grown.right[node])};
     for (const std::size_t child : children) {
@@ -253,12 +255,13 @@ double OutOfBagTally::tree_score(std::size_t row, const double* values) const {
 }
 
 // How much worse the tree is on its rows out of the bag when a column is shuffled (Breiman 2001).
-void OutOfBagTally::permutation(const CompactTree& tree, std::uint64_t seed,
+void OutOfBagTally::permutation(const forest::CompactTree& tree, std::uint64_t seed,
                                 const std::vector<Row>& rows, double* out) const {
   const std::size_t n = rows.size();
   const std::size_t n_features = table_.n_features();
   std::vector<std::uint8_t> used(n_features);
-  for (const CompactNode& node : tree.nodes) used[node.feature & CompactNode::feature_mask] = 1;
+  for (const forest::CompactNode& node : tree.nodes)
+    used[node.feature & forest::CompactNode::feature_mask] = 1;
   std::vector<double> values(std::min(n, block_rows) * n_features);
   std::vector<std::uint32_t> leaves(std::min(n, block_rows));
   std::vector<std::uint32_t> shuffled_leaves(leaves.size());
@@ -266,7 +269,7 @@ void OutOfBagTally::permutation(const CompactTree& tree, std::uint64_t seed,
   std::vector<Row> shuffled(rows);
   const auto score_of = [&](std::uint32_t at, Row row) {
     std::fill(leaf.begin(), leaf.end(), 0.0);
-    add_leaf(tree, forest_.shape, false, at, leaf.data());
+    serving::add_leaf(tree, forest_.shape, false, at, leaf.data());
     return tree_score(row, leaf.data());
   };
   // One order for all columns of a tree: the columns are shuffled one at a time.
@@ -277,14 +280,14 @@ void OutOfBagTally::permutation(const CompactTree& tree, std::uint64_t seed,
   for (std::size_t first = 0; first < n; first += block_rows) {
     const std::size_t m = std::min(block_rows, n - first);
     copy_rows(table_, rows.data() + first, m, values.data());
-    descend(tree, values.data(), n_features, m, true, leaves.data());
+    serving::descend(tree, values.data(), n_features, m, true, leaves.data());
     for (std::size_t f = 0; f < n_features; ++f) {
       if (used[f] == 0) continue;
       const table::Column& column = table_.columns[f];
       for (std::size_t i = 0; i < m; ++i) {
         values[i * n_features + f] = column.value(shuffled[first + i]);
       }
-      descend(tree, values.data(), n_features, m, true, shuffled_leaves.data());
+      serving::descend(tree, values.data(), n_features, m, true, shuffled_leaves.data());
       for (std::size_t i = 0; i < m; ++i) {
         if (shuffled_leaves[i] != leaves[i]) {
           const Row row = rows[first + i];

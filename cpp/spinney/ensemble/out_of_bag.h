@@ -5,18 +5,18 @@
 #include <mutex>
 #include <vector>
 
-#include "spinney/ensemble/forest.h"
+#include "spinney/ensemble/forest_grower.h"
 
 namespace spinney::ensemble {
 
 // Trees report in any order, from any thread; they are counted in their own order.
 class OutOfBagTally {
  public:
-  OutOfBagTally(const table::Table& table, const criterion::Targets& targets, const Forest& forest,
-                const ForestOptions& options, OutOfBag& out);
+  OutOfBagTally(const table::Table& table, const criterion::Targets& targets,
+                const forest::Forest& forest, const ForestOptions& options, OutOfBag& out);
 
   // counts: how often the tree's sample has each row; null if it has all.
-  void add(std::size_t piece, const tree::Tree& grown, const CompactTree& tree,
+  void add(std::size_t piece, const forest::Tree& grown, const forest::CompactTree& tree,
            const std::uint32_t* counts);
 
  private:
@@ -29,16 +29,17 @@ class OutOfBagTally {
   void count(const Report& report);
   double score() const;
   bool is_right(std::size_t row) const;
-  void importances(std::size_t piece, const tree::Tree& grown, const CompactTree& tree,
+  void importances(std::size_t piece, const forest::Tree& grown, const forest::CompactTree& tree,
                    const std::vector<common::Row>& rows) const;
-  void corrected(const tree::Tree& grown, const std::vector<common::Row>& rows, double* out) const;
-  void permutation(const CompactTree& tree, std::uint64_t seed,
+  void corrected(const forest::Tree& grown, const std::vector<common::Row>& rows,
+                 double* out) const;
+  void permutation(const forest::CompactTree& tree, std::uint64_t seed,
                    const std::vector<common::Row>& rows, double* out) const;
   double tree_score(std::size_t row, const double* values) const;
 
   const table::Table& table_;
   const criterion::Targets& targets_;
-  const Forest& forest_;
+  const forest::Forest& forest_;
   const ForestOptions& options_;
   OutOfBag& out_;
   std::size_t width_ = 1;

@@ -3,8 +3,8 @@
 #include <array>
 #include <map>
 
-#include "spinney/boosting/block_scorer.h"
-#include "spinney/ensemble/forest_reader.h"
+#include "spinney/serving/block_scorer.h"
+#include "spinney/serving/forest_reader.h"
 
 namespace spinney::explain {
 
@@ -14,9 +14,9 @@ using Answers = std::array<std::uint64_t, 2>;  // a bit for each question: wheth
 constexpr std::size_t max_questions = 64 * std::tuple_size_v<Answers>;
 
 // The tree that is left when the questions at `asked` have these answers.
-ensemble::CompactTree decided(const ensemble::CompactTree& tree,
-                              const std::vector<std::int32_t>& asked, const Answers& answers) {
-  ensemble::CompactTree out;
+forest::CompactTree decided(const forest::CompactTree& tree, const std::vector<std::int32_t>& asked,
+                            const Answers& answers) {
+  forest::CompactTree out;
   out.category_bits = tree.category_bits;
   const auto copy = [&](const auto& self, std::int32_t name) -> std::int32_t {
     while (name >= 0 && asked[static_cast<std::size_t>(name)] >= 0) {
@@ -35,7 +35,7 @@ ensemble::CompactTree decided(const ensemble::CompactTree& tree,
     if (!tree.thresholds.empty()) out.thresholds.push_back(tree.thresholds[from]);
     const std::int32_t left = self(self, tree.nodes[from].child[0]);
     const std::int32_t right = self(self, tree.nodes[from].child[1]);
-    ensemble::CompactNode& node = out.nodes.edit()[at];
+    forest::CompactNode& node = out.nodes.edit()[at];
     node.child[0] = left;
     node.child[1] = right;
     return static_cast<std::int32_t>(at);
@@ -62,11 +62,11 @@ DecidedTrees decide_trees(const TreeSum& sum, const Settings& settings, std::siz
   std::vector<double> row(sum.forest.n_features());
   out.run_start.push_back(0);
   for (std::size_t t = 0; t < sum.n_trees; ++t) {
-    const ensemble::CompactTree& tree = sum.forest.trees[t];
+    const forest::CompactTree& tree = sum.forest.trees[t];
     std::vector<std::int32_t> asked(tree.nodes.size(), -1);
     std::vector<std::size_t> questions;
     for (std::size_t at = 0; at < tree.nodes.size(); ++at) {
-      if (place[tree.nodes[at].feature & ensemble::CompactNode::feature_mask] < 0) continue;
+      if (place[tree.nodes[at].feature & forest::CompactNode::feature_mask] < 0) continue;
       asked[at] = static_cast<std::int32_t>(questions.size());
       questions.push_back(at);
     }
@@ -78,7 +78,7 @@ DecidedTrees decide_trees(const TreeSum& sum, const Settings& settings, std::siz
       }
       Answers answers{};
       for (std::size_t q = 0; q < questions.size(); ++q) {
-        if (ensemble::goes_left(tree, questions[q], row.data())) {
+        if (serving::goes_left(tree, questions[q], row.data())) {
           answers[q / 64] |= std::uint64_t{1} << (q % 64);
         }
       }
@@ -99,7 +99,7 @@ DecidedTrees decide_trees(const TreeSum& sum, const Settings& settings, std::siz
     // A walk through a tree is some ten times as dear as a row's part of a block.
     if (out.forest.trees.size() > 10 * (t + 1) + 100) return {};
   }
-  if (!boosting::BlockScorer::serves(out.forest, 0, out.forest.trees.size(), n_rows)) return {};
+  if (!serving::BlockScorer::serves(out.forest, 0, out.forest.trees.size(), n_rows)) return {};
   return out;
 }
 

@@ -17,7 +17,7 @@ struct DecidedTrees {
     std::uint32_t to;
   };
 
-  ensemble::Forest forest;
+  forest::Forest forest;
   std::vector<std::size_t> source;     // of each tree: the tree that it was
   std::vector<std::size_t> run_start;  // where its runs begin, and where the last ones end
   std::vector<Run> runs;               // of the settings that it answers for

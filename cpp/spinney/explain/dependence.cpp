@@ -5,12 +5,12 @@
 #include <bit>
 #include <cmath>
 
-#include "spinney/boosting/block_scorer.h"
 #include "spinney/common/check.h"
 #include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
-#include "spinney/ensemble/forest_reader.h"
 #include "spinney/explain/decided_trees.h"
+#include "spinney/serving/block_scorer.h"
+#include "spinney/serving/forest_reader.h"
 #include "spinney/table/row_block.h"
 
 namespace spinney::explain {
@@ -60,7 +60,7 @@ struct Fork {  // a question about a set column
 
 template <std::size_t words>
 struct Prepared {
-  const ensemble::CompactTree* tree = nullptr;
+  const forest::CompactTree* tree = nullptr;
   std::size_t score = 0;  // that it adds to, if it adds to one
   std::int32_t root = 0;
   std::int32_t n_leaves = 0;
@@ -71,7 +71,7 @@ struct Prepared {
 template <std::size_t words>
 void prepare(const TreeSum& sum, std::size_t t, const Settings& settings, std::size_t first,
              std::size_t n, const std::vector<std::uint32_t>& place, Prepared<words>& out) {
-  const ensemble::CompactTree& tree = sum.forest.trees[t];
+  const forest::CompactTree& tree = sum.forest.trees[t];
   out.tree = &tree;
   out.score = t % sum.n_scores;
   out.n_leaves = static_cast<std::int32_t>(tree.n_leaves());
@@ -82,7 +82,7 @@ void prepare(const TreeSum& sum, std::size_t t, const Settings& settings, std::s
   std::int32_t n_questions = 0;
   std::int32_t n_forks = 0;
   for (std::size_t at = 0; at < n_nodes; ++at) {
-    const std::uint32_t feature = tree.nodes[at].feature & ensemble::CompactNode::feature_mask;
+    const std::uint32_t feature = tree.nodes[at].feature & forest::CompactNode::feature_mask;
     index[at] = place[feature] == not_set ? n_questions++ : ~(out.n_leaves + n_forks++);
   }
   const auto renamed = [&](std::int32_t child) {
@@ -93,13 +93,13 @@ void prepare(const TreeSum& sum, std::size_t t, const Settings& settings, std::s
   out.forks.reserve(static_cast<std::size_t>(n_forks));
   std::vector<double> row(sum.forest.n_features());
   for (std::size_t at = 0; at < n_nodes; ++at) {
-    const ensemble::CompactNode& node = tree.nodes[at];
-    const std::uint32_t feature = node.feature & ensemble::CompactNode::feature_mask;
+    const forest::CompactNode& node = tree.nodes[at];
+    const std::uint32_t feature = node.feature & forest::CompactNode::feature_mask;
     const std::int32_t left = renamed(node.child[0]);
     const std::int32_t right = renamed(node.child[1]);
     if (index[at] >= 0) {
       const double threshold =
-          (node.feature & ensemble::CompactNode::categorical_flag) != 0
+          (node.feature & forest::CompactNode::categorical_flag) != 0
               ? static_cast<double>(std::bit_cast<std::uint32_t>(node.threshold))
           : tree.thresholds.empty() ? static_cast<double>(node.threshold)
                                     : tree.thresholds[at];
@@ -109,7 +109,7 @@ void prepare(const TreeSum& sum, std::size_t t, const Settings& settings, std::s
     Fork<words> fork{{}, {left, right}};
     for (std::size_t s = 0; s < n; ++s) {
       row[feature] = settings.values[(first + s) * settings.features.size() + place[feature]];
-      if (ensemble::goes_left(tree, at, row.data())) {
+      if (serving::goes_left(tree, at, row.data())) {
         fork.left[s / 64] |= std::uint64_t{1} << (s % 64);
       }
     }
@@ -118,11 +118,10 @@ void prepare(const TreeSum& sum, std::size_t t, const Settings& settings, std::s
 }
 
 template <class Value>
-SPINNEY_INLINE std::int32_t next(const ensemble::CompactTree& tree, const Question& question,
+SPINNEY_INLINE std::int32_t next(const forest::CompactTree& tree, const Question& question,
                                  const Value* row) {
-  const auto value =
-      static_cast<double>(row[question.feature & ensemble::CompactNode::feature_mask]);
-  if ((question.feature & ensemble::CompactNode::categorical_flag) != 0) [[unlikely]] {
+  const auto value = static_cast<double>(row[question.feature & forest::CompactNode::feature_mask]);
+  if ((question.feature & forest::CompactNode::categorical_flag) != 0) [[unlikely]] {
     if (std::isnan(value)) return question.child[(question.feature >> 31) ^ 1U];
     const auto code = static_cast<std::size_t>(value);
     const auto start = static_cast<std::size_t>(question.threshold);
@@ -227,7 +226,7 @@ class Steps {
   SPINNEY_INLINE void add(const Prepared<words>& prepared, std::size_t leaf,
                           const Mask<words>& mask, double* steps) {
     std::fill(leaf_.begin(), leaf_.end(), 0.0);
-    ensemble::add_leaf(*prepared.tree, sum_.forest.shape, sum_.hard_votes, leaf, leaf_.data());
+    serving::add_leaf(*prepared.tree, sum_.forest.shape, sum_.hard_votes, leaf, leaf_.data());
     for (std::size_t from = find<true>(mask, 0); from < n_;) {
       const std::size_t to = std::min(n_, find<false>(mask, from));
       if (sum_.one_each) {
@@ -301,17 +300,17 @@ void run_decided(const TreeSum& sum, const table::RowReader& reader, std::size_t
   const std::size_t n_trees = trees.forest.trees.size();
   const std::size_t n_scores = sum.n_scores;
   const std::size_t size = (n + 1) * n_scores;
-  std::vector<boosting::BlockScorer> scorers;
+  std::vector<serving::BlockScorer> scorers;
   for (std::size_t t = 0; t < n_trees; t += group) {
     scorers.emplace_back(trees.forest, t, std::min(n_trees, t + group));
   }
   const std::size_t n_blocks = (n_rows + most - 1) / most;
   parallel_for(n_blocks, n_threads, [&](std::size_t block, int) {
     const std::size_t end = std::min(n_rows, (block + 1) * most);
-    std::vector<double> values(std::min(boosting::BlockScorer::block_rows, most) * group);
+    std::vector<double> values(std::min(serving::BlockScorer::block_rows, most) * group);
     std::vector<double> sums(group);
-    for (std::size_t from = block * most; from < end; from += boosting::BlockScorer::block_rows) {
-      const std::size_t m = std::min(boosting::BlockScorer::block_rows, end - from);
+    for (std::size_t from = block * most; from < end; from += serving::BlockScorer::block_rows) {
+      const std::size_t m = std::min(serving::BlockScorer::block_rows, end - from);
       reader.read(from, m, [&](const auto* rows, std::size_t stride, bool) {
         for (std::size_t g = 0; g < scorers.size(); ++g) {
           const std::size_t width = std::min(group, n_trees - g * group);

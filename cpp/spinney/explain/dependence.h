@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "spinney/ensemble/forest.h"
+#include "spinney/forest/forest.h"
 #include "spinney/table/table.h"
 
 namespace spinney::explain {
@@ -22,7 +22,7 @@ struct Settings {
 
 // How the leaves of a forest add up to scores.
 struct TreeSum {
-  const ensemble::Forest& forest;
+  const forest::Forest& forest;
   std::size_t n_trees;   // the first so many
   std::size_t n_scores;  // of a row
   bool one_each;         // tree t adds to score t % n_scores alone, else each adds to all

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "spinney/tree/tree.h"
+#include "spinney/forest/tree.h"
 
 namespace spinney::explain {
 
@@ -32,7 +32,7 @@ struct GameTree {
   std::size_t size() const { return left.size(); }
   bool is_leaf(std::size_t node) const { return left[node] < 0; }
   bool asks_categories(std::size_t node) const {
-    return category_start[node] != tree::no_categories;
+    return category_start[node] != forest::no_categories;
   }
 
   bool goes_left(std::size_t node, double x) const {

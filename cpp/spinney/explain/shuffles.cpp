@@ -6,7 +6,7 @@
 
 #include "spinney/common/check.h"
 #include "spinney/common/parallel.h"
-#include "spinney/ensemble/forest_reader.h"
+#include "spinney/serving/forest_reader.h"
 
 namespace spinney::explain {
 
@@ -38,12 +38,12 @@ std::vector<double> read_values(const TreeSum& sum, const table::Table& table, i
   return values;
 }
 
-std::int32_t next(const ensemble::CompactTree& tree, std::size_t at, double value) {
-  const ensemble::CompactNode& node = tree.nodes[at];
+std::int32_t next(const forest::CompactTree& tree, std::size_t at, double value) {
+  const forest::CompactNode& node = tree.nodes[at];
   if (std::isnan(value)) {
-    return node.child[(node.feature & ensemble::CompactNode::missing_left_flag) != 0 ? 0 : 1];
+    return node.child[(node.feature & forest::CompactNode::missing_left_flag) != 0 ? 0 : 1];
   }
-  if ((node.feature & ensemble::CompactNode::categorical_flag) != 0) {
+  if ((node.feature & forest::CompactNode::categorical_flag) != 0) {
     const auto code = static_cast<std::size_t>(value);
     const std::size_t start = std::bit_cast<std::uint32_t>(node.threshold);
     return node.child[((tree.category_bits[start + code / 32] >> (code % 32)) & 1) != 0 ? 0 : 1];
@@ -53,8 +53,8 @@ std::int32_t next(const ensemble::CompactTree& tree, std::size_t at, double valu
   return node.child[value > threshold ? 1 : 0];
 }
 
-std::uint32_t feature_of(const ensemble::CompactTree& tree, std::size_t at) {
-  return tree.nodes[at].feature & ensemble::CompactNode::feature_mask;
+std::uint32_t feature_of(const forest::CompactTree& tree, std::size_t at) {
+  return tree.nodes[at].feature & forest::CompactNode::feature_mask;
 }
 
 class ShuffledWalk {
@@ -80,7 +80,7 @@ class ShuffledWalk {
 
   // out: of this row.
   void add(std::size_t t, std::size_t row, double* out) {
-    const ensemble::CompactTree& tree = sum_.forest.trees[t];
+    const forest::CompactTree& tree = sum_.forest.trees[t];
     const double* const x = values_.data() + row * n_features_;
     ++stamp_;
     met_.clear();
@@ -97,7 +97,7 @@ class ShuffledWalk {
     }
     const auto own = static_cast<std::uint32_t>(~at);
     std::fill(own_.begin(), own_.end(), 0.0);
-    ensemble::add_leaf(tree, sum_.forest.shape, sum_.hard_votes, own, own_.data());
+    serving::add_leaf(tree, sum_.forest.shape, sum_.hard_votes, own, own_.data());
     changed_.clear();
     for (const Met& met : met_) walk(tree, met, row, x, own);
     // Each setting adds its leaf once, in the order of the trees, as predictions do.
@@ -108,8 +108,8 @@ class ShuffledWalk {
       for (std::size_t s = 0; s < n_settings_; ++s) to[s] += own_[k];
       for (std::size_t i = 0; i < changed_.size(); ++i) {
         std::fill(other_.begin(), other_.end(), 0.0);
-        ensemble::add_leaf(tree, sum_.forest.shape, sum_.hard_votes, changed_[i].leaf,
-                           other_.data());
+        serving::add_leaf(tree, sum_.forest.shape, sum_.hard_votes, changed_[i].leaf,
+                          other_.data());
         to[changed_[i].setting] = kept_[i] + other_[k];
       }
     }
@@ -125,7 +125,7 @@ class ShuffledWalk {
     std::uint32_t leaf;
   };
 
-  void walk(const ensemble::CompactTree& tree, const Met& met, std::size_t row, const double* x,
+  void walk(const forest::CompactTree& tree, const Met& met, std::size_t row, const double* x,
             std::uint32_t own) {
     const std::vector<std::uint32_t>& group = shuffles_.groups[met.group];
     const std::size_t n = shuffles_.n_repeats;

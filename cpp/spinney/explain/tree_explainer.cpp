@@ -80,9 +80,9 @@ void TreeExplainer::append(GameTree&& tree) {
     require(tree.share_left[node] >= 0 && tree.share_left[node] <= 1);
     const std::int64_t start = tree.category_start[node];
     const std::int32_t n_categories = n_categories_[static_cast<std::size_t>(feature)];
-    require((start == tree::no_categories) == (n_categories == 0));
-    if (start != tree::no_categories) {
-      require(start >= 0 && static_cast<std::size_t>(start) + tree::words_for(n_categories) <=
+    require((start == forest::no_categories) == (n_categories == 0));
+    if (start != forest::no_categories) {
+      require(start >= 0 && static_cast<std::size_t>(start) + forest::words_for(n_categories) <=
                                 tree.category_bits.size());
     }
     std::int32_t& slot = slot_[static_cast<std::size_t>(feature)];

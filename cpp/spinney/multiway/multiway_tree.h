@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "spinney/common/types.h"
+#include "spinney/forest/tree.h"
 #include "spinney/table/table.h"
-#include "spinney/tree/tree.h"
 
 namespace spinney::multiway {
 
 struct MultiwayNode {
-  std::int32_t feature = tree::no_feature;
+  std::int32_t feature = forest::no_feature;
   double threshold =
       std::numeric_limits<double>::quiet_NaN();  // numeric: x <= threshold is branch 0
   std::vector<std::int32_t> branch_of;           // categorical: branch by code, −1: none
@@ -26,7 +26,7 @@ struct MultiwayNode {
 
   bool is_leaf() const { return children.empty(); }
   void make_leaf() {
-    feature = tree::no_feature;
+    feature = forest::no_feature;
     threshold = std::numeric_limits<double>::quiet_NaN();
     branch_of.clear();
     children.clear();

@@ -15,6 +15,9 @@ using common::Code;
 using common::parallel_for;
 using common::Row;
 using common::worthwhile_threads;
+using forest::mark_category;
+using forest::no_child;
+using forest::words_for;
 
 namespace {
 

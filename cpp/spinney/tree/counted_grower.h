@@ -30,7 +30,7 @@ class CountedGrower {
   void grow(std::uint64_t seed, common::Watch& watch);
 
   // The last tree, and the class weights of its nodes: [node * n_classes + class].
-  const Tree& tree() const { return tree_; }
+  const forest::Tree& tree() const { return tree_; }
   const std::vector<double>& sums() const { return tree_sums_; }
 
   // Multiplies the weight of each row by factors[leaf * n_classes + class]; the minimum is `least`.
@@ -133,7 +133,7 @@ class CountedGrower {
   std::vector<Candidate> candidates_;  // [node of the level * n_columns + column]
   std::vector<std::size_t> open_;      // nodes of the level that are not terminal
   double total_weight_ = 0;
-  Tree tree_;
+  forest::Tree tree_;
   std::vector<double> tree_sums_;
 };
 

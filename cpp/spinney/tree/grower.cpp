@@ -15,6 +15,11 @@ using common::NodeIndex;
 using common::parallel_for;
 using common::Row;
 using common::Watch;
+using forest::mark_category;
+using forest::no_categories;
+using forest::no_child;
+using forest::Tree;
+using forest::words_for;
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include "spinney/common/types.h"
 #include "spinney/common/watch.h"
 #include "spinney/criterion/criterion.h"
+#include "spinney/forest/tree.h"
 #include "spinney/table/table.h"
-#include "spinney/tree/tree.h"
 
 namespace spinney::tree {
 
@@ -43,8 +43,8 @@ struct GrowOptions {
   int n_threads = 1;
 };
 
-Tree grow_tree(const table::Table& table, const criterion::Targets& targets,
-               const GrowOptions& options, common::Watch& watch);
+forest::Tree grow_tree(const table::Table& table, const criterion::Targets& targets,
+                       const GrowOptions& options, common::Watch& watch);
 
 // Buffers that a thread reuses from tree to tree, and the last tree.
 struct TreeScratch {
@@ -53,7 +53,7 @@ struct TreeScratch {
   TreeScratch(TreeScratch&&) noexcept;
 
   std::unique_ptr<Worker> worker;
-  Tree tree;                      // the last tree
+  forest::Tree tree;              // the last tree
   std::vector<common::Row> rows;  // its rows, by leaf from left to right
 };
 

@@ -1,4 +1,4 @@
-#include "spinney/ensemble/forest.h"
+#include "spinney/ensemble/forest_grower.h"
 
 #include <cmath>
 #include <vector>
@@ -6,13 +6,15 @@
 #include "spinney/common/check.h"
 #include "spinney/common/random.h"
 #include "spinney/ensemble/bag.h"
-#include "spinney/ensemble/forest_reader.h"
-#include "spinney/ensemble/forest_state.h"
-#include "spinney/ensemble/quantiles.h"
+#include "spinney/forest/forest_state.h"
+#include "spinney/serving/forest_reader.h"
+#include "spinney/serving/quantiles.h"
 #include "testing.h"
 
 using namespace spinney;
 using namespace spinney::ensemble;
+using namespace spinney::forest;
+using namespace spinney::serving;
 
 namespace {
 
@@ -111,10 +113,10 @@ TEST(compact_trees_expand_to_the_grown_trees) {
     OutOfBag out_of_bag;
     const Forest forest = grow(data, kind, false, 2, out_of_bag);
     for (const CompactTree& compacted : forest.trees) {
-      const tree::Tree tree = expand(compacted, forest.shape, forest.n_categories);
+      const forest::Tree tree = expand(compacted, forest.shape, forest.n_categories);
       CHECK(tree.weight[0] == 700.0);
       for (std::size_t node = 0; node < tree.size(); ++node) {
-        if (tree.left[node] == tree::no_child) continue;
+        if (tree.left[node] == forest::no_child) continue;
         const auto left = static_cast<std::size_t>(tree.left[node]);
         const auto right = static_cast<std::size_t>(tree.right[node]);
         CHECK(tree.n_rows[node] == tree.n_rows[left] + tree.n_rows[right]);

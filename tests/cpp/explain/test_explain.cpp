@@ -27,7 +27,7 @@ GameTree draw_tree(std::uint64_t seed, std::size_t n_levels, std::size_t n_featu
         static_cast<std::int32_t>(stream.below(static_cast<std::uint32_t>(n_features))));
     tree.threshold.push_back(stream.uniform());
     tree.missing_left.push_back(static_cast<std::uint8_t>(stream.below(2)));
-    tree.category_start.push_back(tree::no_categories);
+    tree.category_start.push_back(forest::no_categories);
     tree.share_left.push_back(stream.uniform());
     tree.value.push_back(stream.uniform() - 0.5);
   }

@@ -3,12 +3,14 @@
 #include <vector>
 
 #include "spinney/common/random.h"
+#include "spinney/serving/predict.h"
 #include "spinney/tree/grower.h"
-#include "spinney/tree/predict.h"
 #include "spinney/tree/prune.h"
 #include "testing.h"
 
 using namespace spinney;
+using namespace spinney::forest;
+using namespace spinney::serving;
 using namespace spinney::tree;
 
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace spinney::ensemble {
+namespace spinney::forest {
 
 template <class T>
 class TreeArray {
@@ -92,4 +92,4 @@ class TreeArray {
   std::size_t size_ = 0;
 };
 
-}  // namespace spinney::ensemble
+}  // namespace spinney::forest

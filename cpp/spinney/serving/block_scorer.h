@@ -21,11 +21,11 @@
 #include <utility>
 #include <vector>
 
-#include "spinney/boosting/row_bits.h"
-#include "spinney/ensemble/forest.h"
+#include "spinney/forest/forest.h"
+#include "spinney/serving/row_bits.h"
 #include "spinney/table/cut_search.h"
 
-namespace spinney::boosting {
+namespace spinney::serving {
 
 class BlockScorer {
  public:
@@ -34,11 +34,11 @@ class BlockScorer {
   static constexpr std::size_t block_rows = 512;
 
   // Whether the trees are of a kind that it can read, and so many rows worth the preparation.
-  static bool serves(const ensemble::Forest& forest, std::size_t first, std::size_t last,
+  static bool serves(const forest::Forest& forest, std::size_t first, std::size_t last,
                      std::size_t n_rows);
 
   // Of the trees [first, last). Both ways to ask give the same answers.
-  BlockScorer(const ensemble::Forest& forest, std::size_t first, std::size_t last,
+  BlockScorer(const forest::Forest& forest, std::size_t first, std::size_t last,
               bool may_use_bits = RowBits::available());
 
   // Whether coding the rows costs less than the codes save.
@@ -93,7 +93,7 @@ class BlockScorer {
   };
 
   struct Cuts;
-  void add_tree(const ensemble::CompactTree& tree, Cuts& cuts, Chunk& chunk);
+  void add_tree(const forest::CompactTree& tree, Cuts& cuts, Chunk& chunk);
   template <class Value>
   static void encode(const Chunk& chunk, const Value* rows, std::size_t stride, std::size_t n,
                      std::uint8_t* codes, std::uint32_t* categories);
@@ -120,4 +120,4 @@ class BlockScorer {
   std::vector<double> values_;
 };
 
-}  // namespace spinney::boosting
+}  // namespace spinney::serving

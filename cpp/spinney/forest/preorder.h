@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace spinney::ensemble {
+namespace spinney::forest {
 
 inline constexpr std::uint8_t left_is_leaf = 1;
 inline constexpr std::uint8_t right_is_leaf = 2;
@@ -14,4 +14,4 @@ inline constexpr std::uint8_t right_is_leaf = 2;
 // fit, which check_tree refuses.
 void number_children(std::span<const std::uint8_t> leaf_bits, std::int32_t* children);
 
-}  // namespace spinney::ensemble
+}  // namespace spinney::forest

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "spinney/ensemble/forest.h"
+#include "spinney/forest/forest.h"
 
-namespace spinney::ensemble {
+namespace spinney::forest {
 
 // The trees' arrays one after another; sizes has, for each tree, the length of each of them.
 template <template <class> class List>
@@ -74,4 +74,4 @@ ForestView view_of(const ForestState& state);
 void from_state(const ForestView& state, int n_threads, Forest& forest,
                 const std::shared_ptr<const void>& owner = nullptr);
 
-}  // namespace spinney::ensemble
+}  // namespace spinney::forest

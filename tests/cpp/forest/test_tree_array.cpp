@@ -3,12 +3,12 @@
 #include <utility>
 #include <vector>
 
-#include "spinney/ensemble/preorder.h"
-#include "spinney/ensemble/tree_array.h"
+#include "spinney/forest/preorder.h"
+#include "spinney/forest/tree_array.h"
 #include "testing.h"
 
 using namespace spinney;
-using namespace spinney::ensemble;
+using namespace spinney::forest;
 
 namespace {
 

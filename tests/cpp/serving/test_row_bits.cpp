@@ -1,12 +1,12 @@
 #include <vector>
 
-#include "spinney/boosting/row_bits.h"
 #include "spinney/common/large_array.h"
 #include "spinney/common/random.h"
+#include "spinney/serving/row_bits.h"
 #include "testing.h"
 
 using namespace spinney;
-using namespace spinney::boosting;
+using namespace spinney::serving;
 using common::LargeArray;
 
 namespace {

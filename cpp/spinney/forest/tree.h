@@ -6,7 +6,7 @@
 
 #include "spinney/common/types.h"
 
-namespace spinney::tree {
+namespace spinney::forest {
 
 constexpr common::NodeIndex no_child = -1;
 constexpr std::int32_t no_feature = -2;  // marks a leaf, as in scikit-learn
@@ -92,4 +92,4 @@ constexpr std::size_t words_for(std::int64_t n_categories) {
   return static_cast<std::size_t>((n_categories + 31) / 32);
 }
 
-}  // namespace spinney::tree
+}  // namespace spinney::forest

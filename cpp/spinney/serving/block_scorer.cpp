@@ -1,4 +1,4 @@
-#include "spinney/boosting/block_scorer.h"
+#include "spinney/serving/block_scorer.h"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-namespace spinney::boosting {
+namespace spinney::serving {
 
 namespace {
 
@@ -39,17 +39,17 @@ constexpr double stepping = 1.0;     // a level below the first ones
 constexpr double coding = 1.5;       // a value
 constexpr double descending = 10;    // a tree, by values
 
-double threshold_of(const ensemble::CompactTree& tree, std::size_t node) {
+double threshold_of(const forest::CompactTree& tree, std::size_t node) {
   return tree.thresholds.empty() ? static_cast<double>(tree.nodes[node].threshold)
                                  : tree.thresholds[node];
 }
 
-bool is_categorical(const ensemble::CompactNode& node) {
-  return (node.feature & ensemble::CompactNode::categorical_flag) != 0;
+bool is_categorical(const forest::CompactNode& node) {
+  return (node.feature & forest::CompactNode::categorical_flag) != 0;
 }
 
-std::size_t column_of(const ensemble::CompactNode& node) {
-  return node.feature & ensemble::CompactNode::feature_mask;
+std::size_t column_of(const forest::CompactNode& node) {
+  return node.feature & forest::CompactNode::feature_mask;
 }
 
 // How many of the ascending values are below one; without branches, which would be guessed wrong.
@@ -61,7 +61,7 @@ std::size_t count_smaller(const std::vector<double>& values, double one) {
 }
 
 // Questions of each level; parents come before their children.
-std::vector<std::size_t> count_levels(const ensemble::CompactTree& tree) {
+std::vector<std::size_t> count_levels(const forest::CompactTree& tree) {
   std::vector<std::uint16_t> level(tree.nodes.size());
   std::vector<std::size_t> count;
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
@@ -82,7 +82,7 @@ struct Levels {
   bool by_bits;
 };
 
-Levels choose_levels(const ensemble::CompactTree& tree, const std::vector<std::size_t>& of_level,
+Levels choose_levels(const forest::CompactTree& tree, const std::vector<std::size_t>& of_level,
                      bool may_use_bits) {
   const std::size_t n_levels = of_level.size();
   const bool whole = tree.n_leaves() <= BlockScorer::max_exits;
@@ -133,7 +133,7 @@ struct BlockScorer::Cuts {
   explicit Cuts(std::size_t n_features) : of_feature(n_features), column(n_features, -1) {}
 
   // Whether there is room for the tree's thresholds; takes them in if so.
-  bool take(const ensemble::CompactTree& tree) {
+  bool take(const forest::CompactTree& tree) {
     std::vector<std::pair<std::size_t, double>> added;
     bool fits = true;
     for (std::size_t i = 0; i < tree.nodes.size() && fits; ++i) {
@@ -155,7 +155,7 @@ struct BlockScorer::Cuts {
       }
       return false;
     }
-    for (const ensemble::CompactNode& node : tree.nodes) column[column_of(node)] = 0;
+    for (const forest::CompactNode& node : tree.nodes) column[column_of(node)] = 0;
     return true;
   }
 };
@@ -239,7 +239,7 @@ void BlockScorer::walk(const Question* begin, const Question* end, const std::ui
   }
 }
 
-bool BlockScorer::serves(const ensemble::Forest& forest, std::size_t first, std::size_t last,
+bool BlockScorer::serves(const forest::Forest& forest, std::size_t first, std::size_t last,
                          std::size_t n_rows) {
   if (forest.shape.width() > 1 || n_rows < 32) return false;
   std::size_t questions = 0;
@@ -247,19 +247,19 @@ bool BlockScorer::serves(const ensemble::Forest& forest, std::size_t first, std:
   // Sorting the thresholds costs about as much as sending a few rows down every tree.
   if (n_rows * (last - first) < 8 * questions) return false;
   for (std::size_t t = first; t < last; ++t) {
-    const ensemble::CompactTree& tree = forest.trees[t];
+    const forest::CompactTree& tree = forest.trees[t];
     if (tree.n_leaves() <= max_exits) continue;
     if (tree.n_leaves() > most_leaves || !tree.category_bits.empty()) return false;
     if (count_levels(tree).size() > most_levels) return false;
     std::vector<std::uint32_t> asked(forest.n_features());
-    for (const ensemble::CompactNode& node : tree.nodes) {
+    for (const forest::CompactNode& node : tree.nodes) {
       if (++asked[column_of(node)] > max_cuts) return false;
     }
   }
   return true;
 }
 
-BlockScorer::BlockScorer(const ensemble::Forest& forest, std::size_t first, std::size_t last,
+BlockScorer::BlockScorer(const forest::Forest& forest, std::size_t first, std::size_t last,
                          bool may_use_bits)
     : first_(first), may_use_bits_(may_use_bits) {
   for (std::size_t begin = first; begin < last;) {
@@ -286,7 +286,7 @@ BlockScorer::BlockScorer(const ensemble::Forest& forest, std::size_t first, std:
   }
 }
 
-void BlockScorer::add_tree(const ensemble::CompactTree& tree, Cuts& cuts, Chunk& chunk) {
+void BlockScorer::add_tree(const forest::CompactTree& tree, Cuts& cuts, Chunk& chunk) {
   const std::vector<std::size_t> of_level = count_levels(tree);
   const Levels levels = choose_levels(tree, of_level, may_use_bits_);
   const std::size_t n_asked = levels.n;
@@ -306,10 +306,10 @@ void BlockScorer::add_tree(const ensemble::CompactTree& tree, Cuts& cuts, Chunk&
   std::size_t n_exits = 0;
   // The lane and the last code that goes left.
   const auto question_of = [&](std::size_t index) -> std::pair<std::uint32_t, std::uint8_t> {
-    const ensemble::CompactNode& node = tree.nodes[index];
+    const forest::CompactNode& node = tree.nodes[index];
     const std::size_t f = column_of(node);
     const std::uint32_t missing_right =
-        (node.feature & ensemble::CompactNode::missing_left_flag) != 0 ? 0 : 1;
+        (node.feature & forest::CompactNode::missing_left_flag) != 0 ? 0 : 1;
     const std::uint32_t lane = 2 * static_cast<std::uint32_t>(cuts.column[f]) + missing_right;
     if (is_categorical(node)) return {lane, 0};
     const std::size_t below = count_smaller(cuts.of_feature[f], threshold_of(tree, index));
@@ -343,7 +343,7 @@ void BlockScorer::add_tree(const ensemble::CompactTree& tree, Cuts& cuts, Chunk&
       return;
     }
     const auto index = static_cast<std::size_t>(name);
-    const ensemble::CompactNode& node = tree.nodes[index];
+    const forest::CompactNode& node = tree.nodes[index];
     const auto [lane, last_left] = question_of(index);
     Question question{lane, static_cast<std::uint8_t>(n_exits), 0, last_left, nullptr};
     if (is_categorical(node)) {
@@ -520,4 +520,4 @@ void BlockScorer::add(const Value* rows, std::size_t stride, std::size_t n, std:
 template void BlockScorer::add(const float*, std::size_t, std::size_t, std::size_t, double*) const;
 template void BlockScorer::add(const double*, std::size_t, std::size_t, std::size_t, double*) const;
 
-}  // namespace spinney::boosting
+}  // namespace spinney::serving

@@ -1,21 +1,21 @@
-#include "spinney/boosting/scorers.h"
+#include "spinney/serving/scorers.h"
 
 #include <algorithm>
 #include <limits>
 #include <optional>
 
-#include "spinney/boosting/block_scorer.h"
 #include "spinney/common/exp.h"
 #include "spinney/common/parallel.h"
-#include "spinney/ensemble/forest_reader.h"
+#include "spinney/serving/block_scorer.h"
+#include "spinney/serving/forest_reader.h"
 #include "spinney/table/row_block.h"
 
-namespace spinney::boosting {
+namespace spinney::serving {
 
 using common::parallel_for;
 using common::worthwhile_threads;
 
-RowScorer::RowScorer(const ensemble::Forest& forest, std::vector<double> baseline,
+RowScorer::RowScorer(const forest::Forest& forest, std::vector<double> baseline,
                      std::size_t n_rounds, Link link)
     : forest_(forest), baseline_(std::move(baseline)), n_rounds_(n_rounds), link_(link) {
   for (std::size_t f = 0; f < forest.n_features(); ++f) {
@@ -44,11 +44,11 @@ void RowScorer::score_known(const double* row, double* out) const {
   const std::size_t width = forest_.shape.width();
   const std::size_t n_trees = n_rounds_ * (width > 1 ? 1 : n_scores);
   for (std::size_t t = 0, k = 0; t < n_trees; ++t) {
-    const ensemble::CompactTree& tree = forest_.trees[t];
+    const forest::CompactTree& tree = forest_.trees[t];
     std::int32_t at = tree.nodes.empty() ? ~0 : 0;
     while (at >= 0) {
       const auto index = static_cast<std::size_t>(at);
-      at = tree.nodes[index].child[ensemble::goes_left(tree, index, row) ? 0 : 1];
+      at = tree.nodes[index].child[goes_left(tree, index, row) ? 0 : 1];
     }
     if (width > 1) {
       for (std::size_t j = 0; j < width; ++j) {
@@ -85,7 +85,7 @@ void RowScorer::score_known(const double* row, double* out) const {
   }
 }
 
-void add_rounds(const ensemble::Forest& forest, const table::Table& table, std::size_t n_scores,
+void add_rounds(const forest::Forest& forest, const table::Table& table, std::size_t n_scores,
                 std::size_t first, std::size_t last, int n_threads, double* out) {
   const table::RowReader reader(table, forest.n_categories);
   const std::size_t n_rows = table.n_rows;
@@ -124,8 +124,8 @@ void add_rounds(const ensemble::Forest& forest, const table::Table& table, std::
       [&](const auto* values, std::size_t stride, std::size_t n, bool may_miss, double* to) {
         std::vector<std::uint32_t> leaves(n);
         for (std::size_t t = first_tree; t < last_tree; ++t) {
-          const ensemble::CompactTree& tree = forest.trees[t];
-          ensemble::descend(tree, values, stride, n, may_miss, leaves.data());
+          const forest::CompactTree& tree = forest.trees[t];
+          descend(tree, values, stride, n, may_miss, leaves.data());
           if (width > 1) {
             for (std::size_t i = 0; i < n; ++i) {
               for (std::size_t k = 0; k < width; ++k) {
@@ -140,4 +140,4 @@ void add_rounds(const ensemble::Forest& forest, const table::Table& table, std::
       });
 }
 
-}  // namespace spinney::boosting
+}  // namespace spinney::serving

@@ -1,11 +1,11 @@
-#include "spinney/boosting/row_bits.h"
+#include "spinney/serving/row_bits.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
 #define SPINNEY_WIDE __attribute__((target("avx512f,avx512bw")))
 
-namespace spinney::boosting {
+namespace spinney::serving {
 
 namespace {
 
@@ -156,11 +156,11 @@ SPINNEY_WIDE void RowBits::choose(const std::uint32_t* questions, std::size_t n_
   }
 }
 
-}  // namespace spinney::boosting
+}  // namespace spinney::serving
 
 #else
 
-namespace spinney::boosting {
+namespace spinney::serving {
 
 bool RowBits::available() { return false; }
 
@@ -168,6 +168,6 @@ void RowBits::answer(const std::uint8_t*, std::span<const Question>, std::uint64
 
 void RowBits::choose(const std::uint32_t*, std::size_t, const std::uint64_t*, std::uint16_t*) {}
 
-}  // namespace spinney::boosting
+}  // namespace spinney::serving
 
 #endif

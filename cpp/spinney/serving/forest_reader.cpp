@@ -1,4 +1,4 @@
-#include "spinney/ensemble/forest_reader.h"
+#include "spinney/serving/forest_reader.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "spinney/common/parallel.h"
 #include "spinney/table/row_block.h"
 
-namespace spinney::ensemble {
+namespace spinney::serving {
 
 using common::parallel_for;
 using common::worthwhile_threads;
@@ -20,10 +20,11 @@ namespace {
 constexpr std::size_t in_flight = 16;  // rows that descend together, to hide the latency of loads
 
 // Features that any tree asks about, ascending.
-std::vector<std::uint32_t> used_features(const Forest& forest) {
+std::vector<std::uint32_t> used_features(const forest::Forest& forest) {
   std::vector<std::uint8_t> used(forest.n_features());
-  for (const CompactTree& tree : forest.trees) {
-    for (const CompactNode& node : tree.nodes) used[node.feature & CompactNode::feature_mask] = 1;
+  for (const forest::CompactTree& tree : forest.trees) {
+    for (const forest::CompactNode& node : tree.nodes)
+      used[node.feature & forest::CompactNode::feature_mask] = 1;
   }
   std::vector<std::uint32_t> features;
   for (std::size_t f = 0; f < used.size(); ++f) {
@@ -32,13 +33,13 @@ std::vector<std::uint32_t> used_features(const Forest& forest) {
   return features;
 }
 
-bool has_categories(const CompactTree& tree) { return !tree.category_bits.empty(); }
+bool has_categories(const forest::CompactTree& tree) { return !tree.category_bits.empty(); }
 
 template <bool wide, bool may_miss, class Value>
-SPINNEY_INLINE std::int32_t step(const CompactNode* nodes, const double* thresholds,
+SPINNEY_INLINE std::int32_t step(const forest::CompactNode* nodes, const double* thresholds,
                                  std::int32_t at, const Value* row) {
-  const CompactNode& node = nodes[at];
-  const Value value = row[node.feature & CompactNode::feature_mask];
+  const forest::CompactNode& node = nodes[at];
+  const Value value = row[node.feature & forest::CompactNode::feature_mask];
   std::uint32_t right = 0;
   if constexpr (!wide && std::is_same_v<Value, float>) {
     right = static_cast<std::uint32_t>(value > node.threshold);
@@ -53,9 +54,9 @@ SPINNEY_INLINE std::int32_t step(const CompactNode* nodes, const double* thresho
 }
 
 template <bool wide, bool may_miss, class Value>
-void descend_together(const CompactTree& tree, const Value* rows, std::size_t stride, std::size_t n,
-                      std::uint32_t* leaf) {
-  const CompactNode* const nodes = tree.nodes.data();
+void descend_together(const forest::CompactTree& tree, const Value* rows, std::size_t stride,
+                      std::size_t n, std::uint32_t* leaf) {
+  const forest::CompactNode* const nodes = tree.nodes.data();
   const double* const thresholds = tree.thresholds.data();
   std::array<std::int32_t, in_flight> at{};
   std::array<const Value*, in_flight> row;
@@ -105,8 +106,8 @@ struct ShallowNode {
 };
 
 template <bool may_miss, class Value>
-bool descend_shallow(const CompactTree& tree, const Value* rows, std::size_t stride, std::size_t n,
-                     std::uint32_t* leaf) {
+bool descend_shallow(const forest::CompactTree& tree, const Value* rows, std::size_t stride,
+                     std::size_t n, std::uint32_t* leaf) {
   const std::size_t n_nodes = tree.nodes.size();
   if (n_nodes > shallow_nodes || n < 64 || !tree.thresholds.empty()) return false;
   std::array<std::uint8_t, shallow_nodes> depth;
@@ -114,7 +115,7 @@ bool descend_shallow(const CompactTree& tree, const Value* rows, std::size_t str
   depth[0] = 1;
   std::size_t deepest = 1;
   for (std::size_t at = 0; at < n_nodes; ++at) {  // parents come before their children
-    const CompactNode& node = tree.nodes[at];
+    const forest::CompactNode& node = tree.nodes[at];
     nodes[at] = {node.threshold, node.feature, {}};
     for (std::size_t side = 0; side < 2; ++side) {
       const std::int32_t child = node.child[side];
@@ -141,7 +142,7 @@ bool descend_shallow(const CompactTree& tree, const Value* rows, std::size_t str
       const Value* row = rows + begin * stride;
       for (std::size_t i = 0; i < m; ++i, row += stride) {
         const ShallowNode& node = nodes[at[i]];
-        const Value value = row[node.feature & CompactNode::feature_mask];
+        const Value value = row[node.feature & forest::CompactNode::feature_mask];
         auto right = static_cast<std::uint32_t>(static_cast<double>(value) >
                                                 static_cast<double>(node.threshold));
         if constexpr (may_miss) {
@@ -156,7 +157,7 @@ bool descend_shallow(const CompactTree& tree, const Value* rows, std::size_t str
 }
 
 template <class Value>
-std::uint32_t descend_one(const CompactTree& tree, const Value* row) {
+std::uint32_t descend_one(const forest::CompactTree& tree, const Value* row) {
   std::int32_t at = 0;
   while (at >= 0) {
     const auto index = static_cast<std::size_t>(at);
@@ -168,7 +169,7 @@ std::uint32_t descend_one(const CompactTree& tree, const Value* row) {
 }  // namespace
 
 template <class Value>
-void descend(const CompactTree& tree, const Value* rows, std::size_t stride, std::size_t n,
+void descend(const forest::CompactTree& tree, const Value* rows, std::size_t stride, std::size_t n,
              bool may_miss, std::uint32_t* leaf) {
   if (tree.nodes.empty()) {
     std::fill(leaf, leaf + n, 0U);
@@ -186,21 +187,22 @@ void descend(const CompactTree& tree, const Value* rows, std::size_t stride, std
   }
 }
 
-template void descend(const CompactTree&, const float*, std::size_t, std::size_t, bool,
+template void descend(const forest::CompactTree&, const float*, std::size_t, std::size_t, bool,
                       std::uint32_t*);
-template void descend(const CompactTree&, const double*, std::size_t, std::size_t, bool,
+template void descend(const forest::CompactTree&, const double*, std::size_t, std::size_t, bool,
                       std::uint32_t*);
 
 namespace {
 
 // Calls body(first, n, rows, stride, may_miss) for blocks of rows.
 template <class Body>
-void read_blocks(const Forest& forest, const table::Table& table, int n_threads, const Body& body) {
+void read_blocks(const forest::Forest& forest, const table::Table& table, int n_threads,
+                 const Body& body) {
   table::RowReader reader(table, forest.n_categories);
   if (!reader.in_place()) reader.read_only(used_features(forest));
   const std::size_t n_rows = table.n_rows;
   std::size_t depth = 0;
-  for (const CompactTree& tree : forest.trees) {
+  for (const forest::CompactTree& tree : forest.trees) {
     depth += 2 + static_cast<std::size_t>(table::bits_of(tree.nodes.size()));
   }
   const double work = 3.0 * static_cast<double>(n_rows) * static_cast<double>(depth);
@@ -221,7 +223,7 @@ void read_blocks(const Forest& forest, const table::Table& table, int n_threads,
 }  // namespace
 
 void visit_leaves(
-    const Forest& forest, const table::Table& table, int n_threads,
+    const forest::Forest& forest, const table::Table& table, int n_threads,
     const std::function<void(std::size_t, std::size_t, std::size_t, const std::uint32_t*)>& body) {
   read_blocks(
       forest, table, n_threads,
@@ -234,7 +236,7 @@ void visit_leaves(
       });
 }
 
-void visit_blocks(const Forest& forest, const table::Table& table, int n_threads,
+void visit_blocks(const forest::Forest& forest, const table::Table& table, int n_threads,
                   const std::function<void(std::size_t, std::size_t, const std::uint32_t*)>& body) {
   read_blocks(
       forest, table, n_threads,
@@ -247,12 +249,13 @@ void visit_blocks(const Forest& forest, const table::Table& table, int n_threads
       });
 }
 
-void apply(const Forest& forest, const table::Table& table, int n_threads, std::int64_t* out) {
+void apply(const forest::Forest& forest, const table::Table& table, int n_threads,
+           std::int64_t* out) {
   const std::size_t n_trees = forest.trees.size();
   // Leaves as nodes of the whole tree, in pre-order.
   std::vector<std::vector<std::int64_t>> node_of(n_trees);
   for (std::size_t t = 0; t < n_trees; ++t) {
-    const CompactTree& tree = forest.trees[t];
+    const forest::CompactTree& tree = forest.trees[t];
     node_of[t].resize(tree.n_leaves());
     std::vector<std::int32_t> stack{tree.nodes.empty() ? ~0 : 0};
     for (std::int64_t index = 0; !stack.empty(); ++index) {
@@ -274,14 +277,14 @@ void apply(const Forest& forest, const table::Table& table, int n_threads, std::
                });
 }
 
-void sum_moments(const Forest& forest, const table::Table& table, const double* centre,
+void sum_moments(const forest::Forest& forest, const table::Table& table, const double* centre,
                  int n_threads, double* sums, double* squares) {
   const std::size_t width = forest.shape.width();
   std::fill(sums, sums + table.n_rows * width, 0.0);
   std::fill(squares, squares + table.n_rows * width, 0.0);
   visit_leaves(forest, table, n_threads,
                [&](std::size_t first, std::size_t n, std::size_t t, const std::uint32_t* leaves) {
-                 const CompactTree& tree = forest.trees[t];
+                 const forest::CompactTree& tree = forest.trees[t];
                  for (std::size_t i = 0; i < n; ++i) {
                    for (std::size_t o = 0; o < width; ++o) {
                      const double value = tree.values[leaves[i] * width + o];
@@ -299,11 +302,11 @@ double mean_path_length(double n) {
   return 2 * (common::log(n - 1) + euler) - 2 * (n - 1) / n;
 }
 
-void sum_path_lengths(const Forest& forest, const table::Table& table, int n_threads,
+void sum_path_lengths(const forest::Forest& forest, const table::Table& table, int n_threads,
                       double* sums) {
   std::vector<std::vector<double>> length_of(forest.trees.size());
   for (std::size_t t = 0; t < forest.trees.size(); ++t) {
-    const CompactTree& tree = forest.trees[t];
+    const forest::CompactTree& tree = forest.trees[t];
     length_of[t].resize(tree.n_leaves());
     struct Visit {
       std::int32_t name;
@@ -318,7 +321,7 @@ void sum_path_lengths(const Forest& forest, const table::Table& table, int n_thr
         length_of[t][leaf] = static_cast<double>(visit.depth) +
                              mean_path_length(static_cast<double>(tree.leaf_rows[leaf]));
       } else {
-        const CompactNode& node = tree.nodes[static_cast<std::size_t>(visit.name)];
+        const forest::CompactNode& node = tree.nodes[static_cast<std::size_t>(visit.name)];
         stack.push_back({node.child[1], visit.depth + 1});
         stack.push_back({node.child[0], visit.depth + 1});
       }
@@ -332,15 +335,15 @@ void sum_path_lengths(const Forest& forest, const table::Table& table, int n_thr
                });
 }
 
-void impurity_importances(const Forest& forest, int n_threads, double* out) {
+void impurity_importances(const forest::Forest& forest, int n_threads, double* out) {
   const std::size_t n_features = forest.n_features();
   parallel_for(forest.trees.size(), n_threads, [&](std::size_t t, int) {
-    const tree::Tree tree = expand(forest.trees[t], forest.shape, forest.n_categories);
+    const forest::Tree tree = forest::expand(forest.trees[t], forest.shape, forest.n_categories);
     double* const of_tree = out + t * n_features;
     std::fill(of_tree, of_tree + n_features, 0.0);
     double total = 0;
     for (std::size_t node = 0; node < tree.size(); ++node) {
-      if (tree.left[node] == tree::no_child) continue;
+      if (tree.left[node] == forest::no_child) continue;
       const auto left = static_cast<std::size_t>(tree.left[node]);
       const auto right = static_cast<std::size_t>(tree.right[node]);
       const double decrease = tree.weight[node] * tree.impurity[node] -
@@ -353,8 +356,8 @@ void impurity_importances(const Forest& forest, int n_threads, double* out) {
   });
 }
 
-void add_leaf(const CompactTree& tree, const LeafShape& shape, bool hard_vote, std::size_t leaf,
-              double* out) {
+void add_leaf(const forest::CompactTree& tree, const forest::LeafShape& shape, bool hard_vote,
+              std::size_t leaf, double* out) {
   const std::size_t width = shape.width();
   if (shape.one_label()) {
     const std::uint32_t label = tree.leaf_class[leaf];
@@ -395,14 +398,14 @@ void add_leaf(const CompactTree& tree, const LeafShape& shape, bool hard_vote, s
   for (std::size_t k = 0; k < width; ++k) out[k] += values[k];
 }
 
-void sum_predictions(const Forest& forest, const table::Table& table, bool hard_votes,
+void sum_predictions(const forest::Forest& forest, const table::Table& table, bool hard_votes,
                      int n_threads, double* out) {
-  const LeafShape& shape = forest.shape;
+  const forest::LeafShape& shape = forest.shape;
   const std::size_t width = shape.width();
   std::fill(out, out + table.n_rows * width, 0.0);
   visit_leaves(forest, table, n_threads,
                [&](std::size_t first, std::size_t n, std::size_t t, const std::uint32_t* leaves) {
-                 const CompactTree& tree = forest.trees[t];
+                 const forest::CompactTree& tree = forest.trees[t];
                  double* to = out + first * width;
                  if (shape.one_label() && tree.mixed_counts.empty() && tree.values.empty()) {
                    const std::uint32_t* const labels = tree.leaf_class.data();  // all are pure
@@ -419,4 +422,4 @@ void sum_predictions(const Forest& forest, const table::Table& table, bool hard_
                });
 }
 
-}  // namespace spinney::ensemble
+}  // namespace spinney::serving

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "spinney/ensemble/forest.h"
+#include "spinney/forest/forest.h"
 
-namespace spinney::boosting {
+namespace spinney::serving {
 
 // From a raw score to what is predicted.
 enum class Link : std::uint8_t {
@@ -22,7 +22,7 @@ enum class Link : std::uint8_t {
 // links (both classes). The forest must outlive it.
 class RowScorer {
  public:
-  RowScorer(const ensemble::Forest& forest, std::vector<double> baseline, std::size_t n_rounds,
+  RowScorer(const forest::Forest& forest, std::vector<double> baseline, std::size_t n_rounds,
             Link link);
 
   std::size_t n_features() const { return forest_.n_features(); }
@@ -32,7 +32,7 @@ class RowScorer {
  private:
   void score_known(const double* row, double* out) const;
 
-  const ensemble::Forest& forest_;
+  const forest::Forest& forest_;
   std::vector<double> baseline_;
   std::size_t n_rounds_;
   Link link_;
@@ -41,7 +41,7 @@ class RowScorer {
 
 // out[row][score] += the values of the trees of the rounds [first, last), of which each has
 // n_scores; where leaves have several weights, a tree has all scores and n_scores is 1.
-void add_rounds(const ensemble::Forest& forest, const table::Table& table, std::size_t n_scores,
+void add_rounds(const forest::Forest& forest, const table::Table& table, std::size_t n_scores,
                 std::size_t first, std::size_t last, int n_threads, double* out);
 
-}  // namespace spinney::boosting
+}  // namespace spinney::serving

@@ -1,4 +1,4 @@
-#include "spinney/ensemble/forest_state.h"
+#include "spinney/forest/forest_state.h"
 
 #include <array>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include "spinney/common/check.h"
 #include "spinney/common/parallel.h"
 
-namespace spinney::ensemble {
+namespace spinney::forest {
 
 using common::parallel_for;
 
@@ -127,4 +127,4 @@ void from_state(const ForestView& state, int n_threads, Forest& forest,
   forest.trees = std::move(trees);
 }
 
-}  // namespace spinney::ensemble
+}  // namespace spinney::forest

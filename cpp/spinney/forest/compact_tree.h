@@ -13,10 +13,10 @@
 
 #include "spinney/common/types.h"
 #include "spinney/criterion/criterion.h"
-#include "spinney/ensemble/tree_array.h"
-#include "spinney/tree/tree.h"
+#include "spinney/forest/tree.h"
+#include "spinney/forest/tree_array.h"
 
-namespace spinney::ensemble {
+namespace spinney::forest {
 
 struct CompactNode {
   float threshold;        // of categories: where their bits begin, as an integer
@@ -73,12 +73,12 @@ struct CompactTree {
 };
 
 // n_categories: of each feature, 0 for a numeric one.
-CompactTree compact(const tree::Tree& tree, const LeafShape& shape,
+CompactTree compact(const Tree& tree, const LeafShape& shape,
                     std::span<const std::int32_t> n_categories);
 
 // The whole tree again, nodes in pre-order.
-tree::Tree expand(const CompactTree& tree, const LeafShape& shape,
-                  std::span<const std::int32_t> n_categories);
+Tree expand(const CompactTree& tree, const LeafShape& shape,
+            std::span<const std::int32_t> n_categories);
 
 // The values of a leaf, width() numbers.
 void leaf_values(const CompactTree& tree, const LeafShape& shape, std::size_t leaf, double* out);
@@ -87,4 +87,4 @@ void leaf_values(const CompactTree& tree, const LeafShape& shape, std::size_t le
 void check_tree(const CompactTree& tree, const LeafShape& shape,
                 std::span<const std::int32_t> n_categories);
 
-}  // namespace spinney::ensemble
+}  // namespace spinney::forest

@@ -1,4 +1,4 @@
-#include "spinney/ensemble/forest.h"
+#include "spinney/ensemble/forest_grower.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include "spinney/common/parallel.h"
 #include "spinney/ensemble/bag.h"
 #include "spinney/ensemble/category_order.h"
-#include "spinney/ensemble/forest_reader.h"
 #include "spinney/ensemble/out_of_bag.h"
+#include "spinney/serving/forest_reader.h"
 #include "spinney/tree/prune.h"
 
 namespace spinney::ensemble {
@@ -38,7 +38,8 @@ void balance(const criterion::Targets& targets, const std::uint32_t* counts, dou
 }
 
 // Rows of leaves that are not pure, each as often as it was drawn.
-void keep_members(const std::vector<Row>& rows, const std::uint32_t* counts, CompactTree& tree) {
+void keep_members(const std::vector<Row>& rows, const std::uint32_t* counts,
+                  forest::CompactTree& tree) {
   if (tree.leaf_impurity.empty()) return;
   Row at = 0;
   for (std::size_t leaf = 0; leaf < tree.n_leaves(); ++leaf) {
@@ -55,8 +56,8 @@ void keep_members(const std::vector<Row>& rows, const std::uint32_t* counts, Com
 }
 
 // The tree without what cost-complexity pruning takes away.
-tree::Tree pruned(const tree::Tree& tree, double alpha,
-                  const std::vector<std::int32_t>& n_categories) {
+forest::Tree pruned(const forest::Tree& tree, double alpha,
+                    const std::vector<std::int32_t>& n_categories) {
   const std::vector<std::int64_t> left(tree.left.begin(), tree.left.end());
   const std::vector<std::int64_t> right(tree.right.begin(), tree.right.end());
   std::vector<double> risk(tree.size());
@@ -64,7 +65,7 @@ tree::Tree pruned(const tree::Tree& tree, double alpha,
     risk[node] = tree.weight[node] * tree.impurity[node] / tree.weight[0];
   }
   const tree::PruningPath path = tree::weakest_links(left, right, risk);
-  tree::Tree out;
+  forest::Tree out;
   out.value_size = tree.value_size;
   struct Visit {
     std::size_t node;
@@ -72,16 +73,16 @@ tree::Tree pruned(const tree::Tree& tree, double alpha,
     bool is_left;
     std::int32_t depth;
   };
-  std::vector<Visit> stack{{0, tree::no_child, false, 0}};
+  std::vector<Visit> stack{{0, forest::no_child, false, 0}};
   while (!stack.empty()) {
     const Visit visit = stack.back();
     stack.pop_back();
     const bool is_leaf =
-        tree.left[visit.node] == tree::no_child || path.node_alpha[visit.node] <= alpha;
+        tree.left[visit.node] == forest::no_child || path.node_alpha[visit.node] <= alpha;
     const std::size_t n_words =
-        is_leaf || tree.category_start[visit.node] == tree::no_categories
+        is_leaf || tree.category_start[visit.node] == forest::no_categories
             ? 0
-            : tree::words_for(n_categories[static_cast<std::size_t>(tree.feature[visit.node])]);
+            : forest::words_for(n_categories[static_cast<std::size_t>(tree.feature[visit.node])]);
     const common::NodeIndex index = out.copy_node(tree, visit.node, n_words);
     const auto at = static_cast<std::size_t>(index);
     out.max_depth = std::max(out.max_depth, visit.depth);
@@ -89,10 +90,10 @@ tree::Tree pruned(const tree::Tree& tree, double alpha,
       (visit.is_left ? out.left : out.right)[static_cast<std::size_t>(visit.parent)] = index;
     }
     if (is_leaf) {
-      out.feature[at] = tree::no_feature;
+      out.feature[at] = forest::no_feature;
       out.threshold[at] = -2.0;
       out.missing_left[at] = 0;
-      out.category_start[at] = tree::no_categories;
+      out.category_start[at] = forest::no_categories;
       continue;
     }
     stack.push_back(
@@ -162,7 +163,7 @@ std::vector<std::int64_t> draw_bag(std::size_t n_rows, std::size_t n_drawn, bool
 }
 
 void grow_forest(const tree::PreparedTable& prepared, const criterion::Targets& targets,
-                 const ForestOptions& options, Forest& forest, OutOfBag& out_of_bag,
+                 const ForestOptions& options, forest::Forest& forest, OutOfBag& out_of_bag,
                  common::Watch& watch) {
   const std::size_t n_rows = targets.n_rows;
   const Bag bag(n_rows, options.n_drawn, options.replace,
@@ -229,7 +230,8 @@ void grow_forest(const tree::PreparedTable& prepared, const criterion::Targets& 
       own.integral_weights = true;
       const tree::PreparedTable of_tree(small.table, tree_options.random_splits, 1);
       tree::grow_tree(of_tree, own, tree_options, watch, sample.scratch);
-      forest.trees[first + piece] = compact(sample.scratch.tree, forest.shape, forest.n_categories);
+      forest.trees[first + piece] =
+          forest::compact(sample.scratch.tree, forest.shape, forest.n_categories);
       return;
     }
     std::vector<std::vector<common::Code>> ranks;
@@ -238,9 +240,9 @@ void grow_forest(const tree::PreparedTable& prepared, const criterion::Targets& 
       tree_options.category_ranks = &ranks;
     }
     tree::grow_tree(prepared, own, tree_options, watch, sample.scratch);
-    tree::Tree& grown = sample.scratch.tree;
+    forest::Tree& grown = sample.scratch.tree;
     if (options.ccp_alpha > 0) grown = pruned(grown, options.ccp_alpha, forest.n_categories);
-    CompactTree tree = compact(grown, forest.shape, forest.n_categories);
+    forest::CompactTree tree = forest::compact(grown, forest.shape, forest.n_categories);
     if (options.keep_members) keep_members(sample.scratch.rows, counts, tree);
     tally.add(piece, grown, tree, counts);
     forest.trees[first + piece] = std::move(tree);

@@ -1,12 +1,12 @@
-#include "spinney/ensemble/quantiles.h"
+#include "spinney/serving/quantiles.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "spinney/common/check.h"
-#include "spinney/ensemble/forest_reader.h"
+#include "spinney/serving/forest_reader.h"
 
-namespace spinney::ensemble {
+namespace spinney::serving {
 
 namespace {
 
@@ -47,11 +47,11 @@ void quantiles_of(std::vector<Mass>& sample, std::span<const double> q, double* 
 
 }  // namespace
 
-void predict_quantiles(const Forest& forest, const table::Table& table, const double* targets,
-                       std::size_t n_targets, const double* weights, std::span<const double> q,
-                       int n_threads, double* out) {
+void predict_quantiles(const forest::Forest& forest, const table::Table& table,
+                       const double* targets, std::size_t n_targets, const double* weights,
+                       std::span<const double> q, int n_threads, double* out) {
   const std::size_t n_outputs = forest.shape.n_outputs;
-  for (const CompactTree& tree : forest.trees) {
+  for (const forest::CompactTree& tree : forest.trees) {
     for (const std::uint32_t row : tree.members) {
       if (row >= n_targets) {
         throw common::InputError("a forest's leaves have rows that the targets lack");
@@ -63,7 +63,7 @@ void predict_quantiles(const Forest& forest, const table::Table& table, const do
     for (std::size_t o = 0; o < n_outputs; ++o) {
       sample.clear();
       for (std::size_t t = 0; t < forest.trees.size(); ++t) {
-        const CompactTree& tree = forest.trees[t];
+        const forest::CompactTree& tree = forest.trees[t];
         const std::size_t leaf = leaves[t * stride];
         const std::size_t begin = tree.members.empty() ? 0 : tree.member_start[leaf];
         const std::size_t end = tree.members.empty() ? 0 : tree.member_start[leaf + 1];
@@ -93,4 +93,4 @@ void predict_quantiles(const Forest& forest, const table::Table& table, const do
                });
 }
 
-}  // namespace spinney::ensemble
+}  // namespace spinney::serving

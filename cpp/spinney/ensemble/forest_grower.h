@@ -7,19 +7,11 @@
 
 #include "spinney/common/random.h"
 #include "spinney/common/watch.h"
-#include "spinney/ensemble/compact_tree.h"
+#include "spinney/forest/forest.h"
 #include "spinney/tree/grower.h"
 #include "spinney/tree/prepared_table.h"
 
 namespace spinney::ensemble {
-
-struct Forest {
-  LeafShape shape;
-  std::vector<std::int32_t> n_categories;  // of each feature, 0 for a numeric one
-  std::vector<CompactTree> trees;
-
-  std::size_t n_features() const { return n_categories.size(); }
-};
 
 enum class Importance : std::uint8_t { none, corrected, permutation };
 
@@ -73,7 +65,7 @@ struct OutOfBag {
 
 // Appends n_trees trees to the forest.
 void grow_forest(const tree::PreparedTable& prepared, const criterion::Targets& targets,
-                 const ForestOptions& options, Forest& forest, OutOfBag& out_of_bag,
+                 const ForestOptions& options, forest::Forest& forest, OutOfBag& out_of_bag,
                  common::Watch& watch);
 
 // The rows drawn for a tree, in the order drawn.

@@ -1,4 +1,4 @@
-#include "spinney/ensemble/compact_tree.h"
+#include "spinney/forest/compact_tree.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,19 +8,19 @@
 #include "spinney/common/check.h"
 #include "spinney/common/log.h"
 
-namespace spinney::ensemble {
+namespace spinney::forest {
 
 namespace {
 
 bool is_float(double x) { return static_cast<double>(static_cast<float>(x)) == x; }
 
 // Up to rounding, which the grower takes for pure as well.
-bool is_pure(const tree::Tree& tree, std::size_t node) {
+bool is_pure(const Tree& tree, std::size_t node) {
   return tree.n_rows[node] == 1 || tree.impurity[node] <= std::numeric_limits<double>::epsilon();
 }
 
 // Nodes of a tree in pre-order, whatever order it numbers them in.
-std::vector<std::size_t> preorder(const tree::Tree& tree) {
+std::vector<std::size_t> preorder(const Tree& tree) {
   std::vector<std::size_t> order;
   order.reserve(tree.size());
   std::vector<std::size_t> stack{0};
@@ -28,7 +28,7 @@ std::vector<std::size_t> preorder(const tree::Tree& tree) {
     const std::size_t node = stack.back();
     stack.pop_back();
     order.push_back(node);
-    if (tree.left[node] == tree::no_child) continue;
+    if (tree.left[node] == no_child) continue;
     stack.push_back(static_cast<std::size_t>(tree.right[node]));
     stack.push_back(static_cast<std::size_t>(tree.left[node]));
   }
@@ -44,7 +44,7 @@ std::uint32_t pure_class(const double* value, std::uint32_t n_classes) {
   return none;
 }
 
-void compact_classes(const tree::Tree& tree, const std::vector<std::size_t>& leaves,
+void compact_classes(const Tree& tree, const std::vector<std::size_t>& leaves,
                      std::uint32_t n_classes, CompactTree& out) {
   std::vector<double> counts;
   bool all_floats = true;
@@ -98,8 +98,8 @@ double class_impurity(const LeafShape& shape, const double* value, std::size_t w
 }
 
 // The impurity of a node from its children's: what is inside them and what is between them.
-double joint_impurity(const LeafShape& shape, const tree::Tree& tree, std::size_t node,
-                      std::size_t left, std::size_t right) {
+double joint_impurity(const LeafShape& shape, const Tree& tree, std::size_t node, std::size_t left,
+                      std::size_t right) {
   const std::size_t width = tree.value_size;
   const double* value = tree.value.data() + node * width;
   if (criterion::is_classification(shape.criterion)) return class_impurity(shape, value, width);
@@ -119,7 +119,7 @@ double joint_impurity(const LeafShape& shape, const tree::Tree& tree, std::size_
 
 }  // namespace
 
-CompactTree compact(const tree::Tree& tree, const LeafShape& shape,
+CompactTree compact(const Tree& tree, const LeafShape& shape,
                     std::span<const std::int32_t> n_categories) {
   CompactTree out;
   const std::vector<std::size_t> order = preorder(tree);
@@ -128,28 +128,28 @@ CompactTree compact(const tree::Tree& tree, const LeafShape& shape,
   std::int32_t n_inner = 0;
   bool wide = false;
   for (const std::size_t node : order) {
-    if (tree.left[node] == tree::no_child) {
+    if (tree.left[node] == no_child) {
       name[node] = ~static_cast<std::int32_t>(leaves.size());
       leaves.push_back(node);
     } else {
       name[node] = n_inner++;
-      wide |= tree.category_start[node] == tree::no_categories && !is_float(tree.threshold[node]);
+      wide |= tree.category_start[node] == no_categories && !is_float(tree.threshold[node]);
     }
   }
   out.nodes.reserve(static_cast<std::size_t>(n_inner));
   for (const std::size_t node : order) {
-    if (tree.left[node] == tree::no_child) continue;
+    if (tree.left[node] == no_child) continue;
     CompactNode packed{};
     packed.feature = static_cast<std::uint32_t>(tree.feature[node]);
     packed.child[0] = name[static_cast<std::size_t>(tree.left[node])];
     packed.child[1] = name[static_cast<std::size_t>(tree.right[node])];
     if (tree.missing_left[node] != 0) packed.feature |= CompactNode::missing_left_flag;
-    if (tree.category_start[node] != tree::no_categories) {
+    if (tree.category_start[node] != no_categories) {
       packed.feature |= CompactNode::categorical_flag;
       packed.threshold = std::bit_cast<float>(static_cast<std::uint32_t>(out.category_bits.size()));
       const auto start = static_cast<std::size_t>(tree.category_start[node]);
       const std::size_t n_words =
-          2 * tree::words_for(n_categories[static_cast<std::size_t>(tree.feature[node])]);
+          2 * words_for(n_categories[static_cast<std::size_t>(tree.feature[node])]);
       out.category_bits.append(
           tree.category_bits.begin() + static_cast<std::ptrdiff_t>(start),
           tree.category_bits.begin() + static_cast<std::ptrdiff_t>(start + n_words));
@@ -223,9 +223,9 @@ void leaf_values(const CompactTree& tree, const LeafShape& shape, std::size_t le
   }
 }
 
-tree::Tree expand(const CompactTree& compact_tree, const LeafShape& shape,
-                  std::span<const std::int32_t> n_categories) {
-  tree::Tree tree;
+Tree expand(const CompactTree& compact_tree, const LeafShape& shape,
+            std::span<const std::int32_t> n_categories) {
+  Tree tree;
   tree.value_size = shape.width();
   struct Visit {
     std::int32_t name;
@@ -234,7 +234,7 @@ tree::Tree expand(const CompactTree& compact_tree, const LeafShape& shape,
     std::int32_t depth;
   };
   std::vector<std::int32_t> names;  // by node of the tree
-  std::vector<Visit> stack{{compact_tree.nodes.empty() ? ~0 : 0, tree::no_child, false, 0}};
+  std::vector<Visit> stack{{compact_tree.nodes.empty() ? ~0 : 0, no_child, false, 0}};
   while (!stack.empty()) {
     const Visit visit = stack.back();
     stack.pop_back();
@@ -255,7 +255,7 @@ tree::Tree expand(const CompactTree& compact_tree, const LeafShape& shape,
       tree.threshold[at] = std::numeric_limits<double>::quiet_NaN();
       tree.category_start[at] = static_cast<std::int64_t>(tree.category_bits.size());
       const std::size_t start = std::bit_cast<std::uint32_t>(node.threshold);
-      const std::size_t n_words = 2 * tree::words_for(n_categories[feature]);
+      const std::size_t n_words = 2 * words_for(n_categories[feature]);
       for (std::size_t word = 0; word < n_words; ++word) {
         tree.category_bits.push_back(compact_tree.category_bits[start + word]);
       }
@@ -356,7 +356,7 @@ void check_tree(const CompactTree& tree, const LeafShape& shape,
     if ((node.feature & CompactNode::categorical_flag) != 0) {
       const std::size_t start = std::bit_cast<std::uint32_t>(node.threshold);
       require(n_categories[feature] > 0 &&
-              start + 2 * tree::words_for(n_categories[feature]) <= tree.category_bits.size());
+              start + 2 * words_for(n_categories[feature]) <= tree.category_bits.size());
     } else {  // thresholds are sorted, which NaN cannot be
       require(!std::isnan(tree.thresholds.empty() ? static_cast<double>(node.threshold)
                                                   : tree.thresholds[at]));
@@ -364,4 +364,4 @@ void check_tree(const CompactTree& tree, const LeafShape& shape,
   }
 }
 
-}  // namespace spinney::ensemble
+}  // namespace spinney::forest

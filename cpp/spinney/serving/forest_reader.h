@@ -8,18 +8,18 @@
 #include <functional>
 #include <vector>
 
-#include "spinney/ensemble/forest.h"
+#include "spinney/forest/forest.h"
 #include "spinney/table/table.h"
 
-namespace spinney::ensemble {
+namespace spinney::serving {
 
 // Whether a row, codes for categories and NaN for what is missing, goes left at a node.
 template <class Value>
-bool goes_left(const CompactTree& tree, std::size_t index, const Value* row) {
-  const CompactNode& node = tree.nodes[index];
-  const auto value = static_cast<double>(row[node.feature & CompactNode::feature_mask]);
-  if (std::isnan(value)) return (node.feature & CompactNode::missing_left_flag) != 0;
-  if ((node.feature & CompactNode::categorical_flag) != 0) {
+bool goes_left(const forest::CompactTree& tree, std::size_t index, const Value* row) {
+  const forest::CompactNode& node = tree.nodes[index];
+  const auto value = static_cast<double>(row[node.feature & forest::CompactNode::feature_mask]);
+  if (std::isnan(value)) return (node.feature & forest::CompactNode::missing_left_flag) != 0;
+  if ((node.feature & forest::CompactNode::categorical_flag) != 0) {
     const auto code = static_cast<std::size_t>(value);
     const std::size_t start = std::bit_cast<std::uint32_t>(node.threshold);
     return ((tree.category_bits[start + code / 32] >> (code % 32)) & 1) != 0;
@@ -30,25 +30,26 @@ bool goes_left(const CompactTree& tree, std::size_t index, const Value* row) {
 
 // leaf[i] = number of the leaf of tree that row i reaches; rows are `stride` values apart.
 template <class Value>
-void descend(const CompactTree& tree, const Value* rows, std::size_t stride, std::size_t n,
+void descend(const forest::CompactTree& tree, const Value* rows, std::size_t stride, std::size_t n,
              bool may_miss, std::uint32_t* leaf);
 
 // Calls body(first, n, tree, leaves) for blocks of rows and trees; for one block the trees come in
 // their order, on one thread.
-void visit_leaves(const Forest& forest, const table::Table& table, int n_threads,
+void visit_leaves(const forest::Forest& forest, const table::Table& table, int n_threads,
                   const std::function<void(std::size_t first, std::size_t n, std::size_t tree,
                                            const std::uint32_t* leaves)>& body);
 
 // The same, with the leaves of all trees of a block at once: leaves[tree * n + i].
 void visit_blocks(
-    const Forest& forest, const table::Table& table, int n_threads,
+    const forest::Forest& forest, const table::Table& table, int n_threads,
     const std::function<void(std::size_t first, std::size_t n, const std::uint32_t* leaves)>& body);
 
 // out[row * n_trees + tree] = index of the row's leaf among the nodes of the tree, in pre-order.
-void apply(const Forest& forest, const table::Table& table, int n_threads, std::int64_t* out);
+void apply(const forest::Forest& forest, const table::Table& table, int n_threads,
+           std::int64_t* out);
 
 // out[row * width + output] = sum, and sum of squares around a centre, of the trees' predictions.
-void sum_moments(const Forest& forest, const table::Table& table, const double* centre,
+void sum_moments(const forest::Forest& forest, const table::Table& table, const double* centre,
                  int n_threads, double* sums, double* squares);
 
 // The mean number of questions that part a row from n − 1 others at random.
@@ -56,17 +57,18 @@ double mean_path_length(double n);
 
 // Isolation: sums[row] = how deep the row's leaves lie, and how much deeper their rows would have
 // been parted on average.
-void sum_path_lengths(const Forest& forest, const table::Table& table, int n_threads, double* sums);
+void sum_path_lengths(const forest::Forest& forest, const table::Table& table, int n_threads,
+                      double* sums);
 
 // out[tree * n_features + feature] = share of the feature in the tree's decrease of the impurity.
-void impurity_importances(const Forest& forest, int n_threads, double* out);
+void impurity_importances(const forest::Forest& forest, int n_threads, double* out);
 
 // out[row * width … ) = sum over the trees of the leaves' values, or of their votes.
-void sum_predictions(const Forest& forest, const table::Table& table, bool hard_votes,
+void sum_predictions(const forest::Forest& forest, const table::Table& table, bool hard_votes,
                      int n_threads, double* out);
 
 // Adds a leaf's values, or its vote, to out.
-void add_leaf(const CompactTree& tree, const LeafShape& shape, bool hard_vote, std::size_t leaf,
-              double* out);
+void add_leaf(const forest::CompactTree& tree, const forest::LeafShape& shape, bool hard_vote,
+              std::size_t leaf, double* out);
 
-}  // namespace spinney::ensemble
+}  // namespace spinney::serving

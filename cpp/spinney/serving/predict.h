@@ -10,7 +10,7 @@
 #include "spinney/common/types.h"
 #include "spinney/table/table.h"
 
-namespace spinney::tree {
+namespace spinney::serving {
 
 // The arrays of a tree as the caller has them.
 struct TreeView {
@@ -85,4 +85,4 @@ class Predictor {
   double mean_depth_ = 0;
 };
 
-}  // namespace spinney::tree
+}  // namespace spinney::serving

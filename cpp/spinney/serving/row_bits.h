@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <span>
 
-namespace spinney::boosting {
+namespace spinney::serving {
 
 struct RowBits {
   static constexpr std::size_t n_rows = 512;
@@ -35,4 +35,4 @@ struct RowBits {
                      const std::uint64_t* answers, std::uint16_t* out);
 };
 
-}  // namespace spinney::boosting
+}  // namespace spinney::serving

@@ -1,8 +1,8 @@
-#include "spinney/ensemble/preorder.h"
+#include "spinney/forest/preorder.h"
 
 #include <vector>
 
-namespace spinney::ensemble {
+namespace spinney::forest {
 
 void number_children(std::span<const std::uint8_t> leaf_bits, std::int32_t* children) {
   std::vector<std::size_t> open;  // nodes whose right children come after their left subtrees
@@ -26,4 +26,4 @@ void number_children(std::span<const std::uint8_t> leaf_bits, std::int32_t* chil
   for (const std::size_t node : open) children[2 * node + 1] = 0;
 }
 
-}  // namespace spinney::ensemble
+}  // namespace spinney::forest

@@ -1,4 +1,4 @@
-#include "spinney/tree/predict.h"
+#include "spinney/serving/predict.h"
 
 #include <algorithm>
 #include <array>
@@ -9,10 +9,10 @@
 #include "spinney/common/check.h"
 #include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
+#include "spinney/forest/tree.h"
 #include "spinney/table/row_block.h"
-#include "spinney/tree/tree.h"
 
-namespace spinney::tree {
+namespace spinney::serving {
 
 using common::InputError;
 using common::parallel_for;
@@ -63,7 +63,7 @@ void check_tree(const TreeView& tree) {
     }
     require(tree.feature[node] >= 0 && tree.feature[node] < (std::int64_t{1} << 30));
     const std::int64_t start = tree.category_start[node];
-    require(start == no_categories ||
+    require(start == forest::no_categories ||
             (start >= 0 && start < static_cast<std::int64_t>(tree.category_bits.size())));
   }
 }
@@ -109,7 +109,7 @@ Predictor::Predictor(const TreeView& tree)
     used_.push_back(feature);
     auto packed = static_cast<std::uint32_t>(feature);
     double threshold = tree.threshold[visit.node];
-    if (tree.category_start[visit.node] != no_categories) {
+    if (tree.category_start[visit.node] != forest::no_categories) {
       packed |= categorical_flag;
       has_categories_ = true;
       threshold = std::bit_cast<double>(tree.category_start[visit.node]);
@@ -364,4 +364,4 @@ void Predictor::decision_path(const table::Table& table, int n_threads,
   }
 }
 
-}  // namespace spinney::tree
+}  // namespace spinney::serving
