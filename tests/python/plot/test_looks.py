@@ -27,6 +27,7 @@ mpl.use("agg")
 
 @pytest.fixture(autouse=True)
 def _close():
+    plt.close("all")  # tests of other files leave figures open
     yield
     plt.close("all")
 
