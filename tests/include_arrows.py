@@ -3,8 +3,8 @@
     python tests/include_arrows.py
 
 The line "- C++: common ← table ← forest; …" lists the arrows: a folder may include the folders to
-its left, and what these may include. The check fails on any other include of a folder of the core, on
-includes of Python, nanobind or the bindings, and on folders without an arrow.
+its left, and what these may include. The check fails on any other include of a folder of the core,
+on includes of Python, nanobind or the bindings, and on folders without an arrow.
 """
 
 from __future__ import annotations

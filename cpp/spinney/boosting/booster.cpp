@@ -11,6 +11,7 @@
 #include "spinney/common/check.h"
 #include "spinney/common/fixed_point.h"
 #include "spinney/common/parallel.h"
+#include "spinney/common/random.h"
 #include "spinney/table/binned_matrix.h"
 
 namespace spinney::boosting {

@@ -82,7 +82,7 @@ class RoundBuilder {
     tree_.threshold[node] = std::numeric_limits<double>::quiet_NaN();
     const std::size_t start = tree_.category_bits.size();
     tree_.category_start[node] = static_cast<std::int64_t>(start);
-    const std::size_t words = tree::words_for(static_cast<std::int64_t>(n));
+    const std::size_t words = forest::words_for(static_cast<std::int64_t>(n));
     tree_.category_bits.resize(start + 2 * words);
     for (std::size_t category = 0; category < n; ++category) {
       const std::uint32_t bit = 1U << (category % 32);
