@@ -6,6 +6,7 @@
 
 #include "spinney/common/random.h"
 #include "spinney/ensemble/category_order.h"
+#include "spinney/forest/traversal.h"
 #include "spinney/serving/forest_reader.h"
 
 namespace spinney::ensemble {
@@ -186,20 +187,8 @@ void OutOfBagTally::corrected(const forest::Tree& grown, const std::vector<Row>&
   std::vector<double> count(grown.size());
   std::vector<double> sum(grown.size() * width_);  // of targets, or how many have each class
   for (const Row row : rows) {
-    std::size_t node = 0;
-    while (grown.left[node] != forest::no_child) {
-      const auto feature = static_cast<std::size_t>(grown.feature[node]);
-      const double value = table_.columns[feature].value(row);
-      bool left = value <= grown.threshold[node];
-      if (std::isnan(value)) {
-        left = grown.missing_left[node] != 0;
-      } else if (grown.category_start[node] != forest::no_categories) {
-        const auto code = static_cast<std::size_t>(value);
-        const auto start = static_cast<std::size_t>(grown.category_start[node]);
-        left = ((grown.category_bits[start + code / 32] >> (code % 32)) & 1) != 0;
-      }
-      node = static_cast<std::size_t>(left ? grown.left[node] : grown.right[node]);
-    }
+    const std::size_t node = forest::find_leaf(
+        grown, [&](std::size_t feature) { return table_.columns[feature].value(row); });
     count[node] += 1;
     for (std::size_t o = 0; o < targets_.n_outputs; ++o) {
       if (classes) {

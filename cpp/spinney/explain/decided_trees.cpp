@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 
+#include "spinney/forest/traversal.h"
 #include "spinney/serving/block_scorer.h"
 #include "spinney/serving/forest_reader.h"
 
@@ -40,7 +41,7 @@ forest::CompactTree decided(const forest::CompactTree& tree, const std::vector<s
     node.child[1] = right;
     return static_cast<std::int32_t>(at);
   };
-  copy(copy, tree.nodes.empty() ? ~0 : 0);
+  copy(copy, tree.root());
   return out;
 }
 
@@ -66,7 +67,7 @@ DecidedTrees decide_trees(const TreeSum& sum, const Settings& settings, std::siz
     std::vector<std::int32_t> asked(tree.nodes.size(), -1);
     std::vector<std::size_t> questions;
     for (std::size_t at = 0; at < tree.nodes.size(); ++at) {
-      if (place[tree.nodes[at].feature & forest::CompactNode::feature_mask] < 0) continue;
+      if (place[tree.nodes[at].feature_index()] < 0) continue;
       asked[at] = static_cast<std::int32_t>(questions.size());
       questions.push_back(at);
     }
@@ -78,7 +79,7 @@ DecidedTrees decide_trees(const TreeSum& sum, const Settings& settings, std::siz
       }
       Answers answers{};
       for (std::size_t q = 0; q < questions.size(); ++q) {
-        if (serving::goes_left(tree, questions[q], row.data())) {
+        if (forest::goes_left(tree, questions[q], row[tree.nodes[questions[q]].feature_index()])) {
           answers[q / 64] |= std::uint64_t{1} << (q % 64);
         }
       }

@@ -9,6 +9,7 @@
 #include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
 #include "spinney/explain/decided_trees.h"
+#include "spinney/forest/traversal.h"
 #include "spinney/serving/block_scorer.h"
 #include "spinney/serving/forest_reader.h"
 #include "spinney/table/row_block.h"
@@ -101,15 +102,14 @@ void prepare(const TreeSum& sum, std::size_t t, const Settings& settings, std::s
       const double threshold =
           (node.feature & forest::CompactNode::categorical_flag) != 0
               ? static_cast<double>(std::bit_cast<std::uint32_t>(node.threshold))
-          : tree.thresholds.empty() ? static_cast<double>(node.threshold)
-                                    : tree.thresholds[at];
+              : tree.threshold_of(at);
       out.questions.push_back({threshold, node.feature, {left, right}});
       continue;
     }
     Fork<words> fork{{}, {left, right}};
     for (std::size_t s = 0; s < n; ++s) {
       row[feature] = settings.values[(first + s) * settings.features.size() + place[feature]];
-      if (serving::goes_left(tree, at, row.data())) {
+      if (forest::goes_left(tree, at, row[feature])) {
         fork.left[s / 64] |= std::uint64_t{1} << (s % 64);
       }
     }
@@ -121,14 +121,13 @@ template <class Value>
 SPINNEY_INLINE std::int32_t next(const forest::CompactTree& tree, const Question& question,
                                  const Value* row) {
   const auto value = static_cast<double>(row[question.feature & forest::CompactNode::feature_mask]);
+  const std::uint32_t missing_right = ~(question.feature >> 31) & 1U;
   if ((question.feature & forest::CompactNode::categorical_flag) != 0) [[unlikely]] {
-    if (std::isnan(value)) return question.child[(question.feature >> 31) ^ 1U];
-    const auto code = static_cast<std::size_t>(value);
-    const auto start = static_cast<std::size_t>(question.threshold);
-    return question.child[((tree.category_bits[start + code / 32] >> (code % 32)) & 1U) ^ 1U];
+    const std::uint32_t* const categories =
+        tree.category_bits.data() + static_cast<std::size_t>(question.threshold);
+    return question.child[forest::goes_left(value, 0, missing_right == 0, categories) ? 0 : 1];
   }
-  std::uint32_t right = static_cast<std::uint32_t>(value > question.threshold);
-  right |= static_cast<std::uint32_t>(value != value) & ~(question.feature >> 31) & 1U;
+  const std::uint32_t right = forest::numeric_side<true>(value, question.threshold, missing_right);
   return question.child[right];
 }
 

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "spinney/forest/tree.h"
+#include "spinney/forest/traversal.h"
 
 namespace spinney::explain {
 
@@ -36,12 +36,14 @@ struct GameTree {
   }
 
   bool goes_left(std::size_t node, double x) const {
-    if (x != x) return missing_left[node] != 0;
-    if (!asks_categories(node)) return x <= threshold[node];
-    const auto word =
-        static_cast<std::size_t>(category_start[node]) + static_cast<std::size_t>(x) / 32;
-    return word < category_bits.size() &&
-           ((category_bits[word] >> (static_cast<std::size_t>(x) % 32)) & 1) != 0;
+    const bool left_if_missing = missing_left[node] != 0;
+    if (!asks_categories(node)) {
+      return forest::goes_left(x, threshold[node], left_if_missing, nullptr);
+    }
+    // A code beyond the set goes right.
+    const auto start = static_cast<std::size_t>(category_start[node]);
+    if (x >= 32 * static_cast<double>(category_bits.size() - start)) return false;
+    return forest::goes_left(x, 0, left_if_missing, category_bits.data() + start);
   }
 };
 

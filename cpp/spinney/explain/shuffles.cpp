@@ -1,11 +1,11 @@
 #include "spinney/explain/shuffles.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "spinney/common/check.h"
 #include "spinney/common/parallel.h"
+#include "spinney/forest/traversal.h"
 #include "spinney/serving/forest_reader.h"
 
 namespace spinney::explain {
@@ -38,25 +38,6 @@ std::vector<double> read_values(const TreeSum& sum, const table::Table& table, i
   return values;
 }
 
-std::int32_t next(const forest::CompactTree& tree, std::size_t at, double value) {
-  const forest::CompactNode& node = tree.nodes[at];
-  if (std::isnan(value)) {
-    return node.child[(node.feature & forest::CompactNode::missing_left_flag) != 0 ? 0 : 1];
-  }
-  if ((node.feature & forest::CompactNode::categorical_flag) != 0) {
-    const auto code = static_cast<std::size_t>(value);
-    const std::size_t start = std::bit_cast<std::uint32_t>(node.threshold);
-    return node.child[((tree.category_bits[start + code / 32] >> (code % 32)) & 1) != 0 ? 0 : 1];
-  }
-  const double threshold =
-      tree.thresholds.empty() ? static_cast<double>(node.threshold) : tree.thresholds[at];
-  return node.child[value > threshold ? 1 : 0];
-}
-
-std::uint32_t feature_of(const forest::CompactTree& tree, std::size_t at) {
-  return tree.nodes[at].feature & forest::CompactNode::feature_mask;
-}
-
 class ShuffledWalk {
  public:
   ShuffledWalk(const TreeSum& sum, const Shuffles& shuffles, const std::vector<double>& values,
@@ -84,16 +65,16 @@ class ShuffledWalk {
     const double* const x = values_.data() + row * n_features_;
     ++stamp_;
     met_.clear();
-    std::int32_t at = tree.nodes.empty() ? ~0 : 0;
+    std::int32_t at = tree.root();
     while (at >= 0) {
       const auto node = static_cast<std::size_t>(at);
-      const std::uint32_t feature = feature_of(tree, node);
+      const std::uint32_t feature = static_cast<std::uint32_t>(tree.nodes[node].feature_index());
       for (const std::uint32_t g : of_feature_[feature]) {
         if (seen_[g] == stamp_) continue;
         seen_[g] = stamp_;
         met_.push_back({g, at});
       }
-      at = next(tree, node, x[feature]);
+      at = forest::child_of(tree, node, x[feature]);
     }
     const auto own = static_cast<std::uint32_t>(~at);
     std::fill(own_.begin(), own_.end(), 0.0);
@@ -144,11 +125,12 @@ class ShuffledWalk {
         for (std::size_t i = 0; i < m; ++i) {
           if (at[i] < 0) continue;
           const auto node = static_cast<std::size_t>(at[i]);
-          const std::uint32_t feature = feature_of(tree, node);
+          const std::uint32_t feature =
+              static_cast<std::uint32_t>(tree.nodes[node].feature_index());
           const bool shuffled = group.size() == 1
                                     ? feature == group[0]
                                     : std::find(group.begin(), group.end(), feature) != group.end();
-          at[i] = next(tree, node, (shuffled ? other[i] : x)[feature]);
+          at[i] = forest::child_of(tree, node, (shuffled ? other[i] : x)[feature]);
           moving |= at[i] >= 0;
         }
       }

@@ -6,6 +6,7 @@
 // a question divides, which is nearly always.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -26,6 +27,10 @@ struct CompactNode {
   static constexpr std::uint32_t missing_left_flag = 1U << 31;
   static constexpr std::uint32_t categorical_flag = 1U << 30;
   static constexpr std::uint32_t feature_mask = categorical_flag - 1;
+
+  std::size_t feature_index() const { return feature & feature_mask; }
+  bool missing_left() const { return (feature & missing_left_flag) != 0; }
+  bool is_categorical() const { return (feature & categorical_flag) != 0; }
 };
 
 // What the leaves of all trees of a forest hold.
@@ -65,6 +70,15 @@ struct CompactTree {
   std::shared_ptr<const void> owner;  // of the memory that the arrays view, if they do
 
   std::size_t n_leaves() const { return leaf_rows.size(); }
+  std::int32_t root() const { return nodes.empty() ? ~0 : 0; }
+  double threshold_of(std::size_t node) const {
+    return thresholds.empty() ? static_cast<double>(nodes[node].threshold) : thresholds[node];
+  }
+  // The categories that go left, as a bit set; null for a numeric split.
+  const std::uint32_t* categories_of(std::size_t node) const {
+    if (!nodes[node].is_categorical()) return nullptr;
+    return category_bits.data() + std::bit_cast<std::uint32_t>(nodes[node].threshold);
+  }
   double weight_of(std::size_t leaf) const {
     if (!leaf_weight.empty()) return static_cast<double>(leaf_weight[leaf]);
     if (!leaf_weight_exact.empty()) return leaf_weight_exact[leaf];

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cmath>
 
 #include "spinney/common/check.h"
 #include "spinney/common/log.h"
 #include "spinney/common/parallel.h"
+#include "spinney/forest/traversal.h"
+#include "spinney/serving/block_traversal.h"
 #include "spinney/table/row_block.h"
 
 namespace spinney::serving {
@@ -17,7 +17,7 @@ using common::worthwhile_threads;
 
 namespace {
 
-constexpr std::size_t in_flight = 16;  // rows that descend together, to hide the latency of loads
+constexpr std::size_t n_lanes = 16;  // rows that descend together, to hide the latency of loads
 
 // Features that any tree asks about, ascending.
 std::vector<std::uint32_t> used_features(const forest::Forest& forest) {
@@ -35,67 +35,35 @@ std::vector<std::uint32_t> used_features(const forest::Forest& forest) {
 
 bool has_categories(const forest::CompactTree& tree) { return !tree.category_bits.empty(); }
 
-template <bool wide, bool may_miss, class Value>
-SPINNEY_INLINE std::int32_t step(const forest::CompactNode* nodes, const double* thresholds,
-                                 std::int32_t at, const Value* row) {
-  const forest::CompactNode& node = nodes[at];
-  const Value value = row[node.feature & forest::CompactNode::feature_mask];
-  std::uint32_t right = 0;
-  if constexpr (!wide && std::is_same_v<Value, float>) {
-    right = static_cast<std::uint32_t>(value > node.threshold);
-  } else {
-    const double threshold = wide ? thresholds[at] : static_cast<double>(node.threshold);
-    right = static_cast<std::uint32_t>(static_cast<double>(value) > threshold);
-  }
-  if constexpr (may_miss) {
-    right |= static_cast<std::uint32_t>(value != value) & ~(node.feature >> 31) & 1U;
-  }
-  return node.child[right];
-}
+// Nodes of a compact tree; `wide`: with thresholds in double precision.
+template <bool wide, bool may_miss>
+struct CompactLayout {
+  using Index = std::int32_t;
+  const forest::CompactNode* nodes;
+  const double* thresholds;
 
-template <bool wide, bool may_miss, class Value>
-void descend_together(const forest::CompactTree& tree, const Value* rows, std::size_t stride,
-                      std::size_t n, std::uint32_t* leaf) {
-  const forest::CompactNode* const nodes = tree.nodes.data();
-  const double* const thresholds = tree.thresholds.data();
-  std::array<std::int32_t, in_flight> at{};
-  std::array<const Value*, in_flight> row;
-  std::array<std::size_t, in_flight> number;
-  for (std::size_t i = 0; i < in_flight; ++i) {
-    row[i] = rows + i * stride;
-    number[i] = i;
-  }
-  std::size_t n_started = in_flight;
-  std::size_t n_idle = 0;
-  while (n_idle == 0) {
-#pragma GCC unroll 16
-    for (std::size_t i = 0; i < in_flight; ++i) {
-      const std::int32_t next = step<wide, may_miss>(nodes, thresholds, at[i], row[i]);
-      at[i] = next;
-      if (next < 0) [[unlikely]] {
-        leaf[number[i]] = static_cast<std::uint32_t>(~next);
-        at[i] = 0;
-        if (n_started < n) {
-          row[i] = rows + n_started * stride;
-          number[i] = n_started++;
-        } else {
-          number[i] = n;  // nothing more to start: the others finish one by one
-          ++n_idle;
-          break;
-        }
-      }
+  explicit CompactLayout(const forest::CompactTree& tree)
+      : nodes(tree.nodes.data()), thresholds(tree.thresholds.data()) {}
+
+  template <class Value>
+  SPINNEY_INLINE Index next(Index at, const Value* row) const {
+    const forest::CompactNode& node = nodes[at];
+    const Value value = row[node.feature & forest::CompactNode::feature_mask];
+    const std::uint32_t missing_right = ~(node.feature >> 31) & 1U;
+    if constexpr (wide) {
+      return node.child[forest::numeric_side<may_miss>(static_cast<double>(value), thresholds[at],
+                                                       missing_right)];
+    } else {
+      return node.child[forest::numeric_side<may_miss>(value, static_cast<Value>(node.threshold),
+                                                       missing_right)];
     }
   }
-  for (std::size_t i = 0; i < in_flight; ++i) {
-    if (number[i] >= n) continue;
-    std::int32_t here = at[i];
-    while (here >= 0) here = step<wide, may_miss>(nodes, thresholds, here, row[i]);
-    leaf[number[i]] = static_cast<std::uint32_t>(~here);
-  }
-}
+  bool is_leaf(Index, Index next) const { return next < 0; }
+  std::uint32_t leaf(Index next) const { return static_cast<std::uint32_t>(~next); }
+};
 
 // Trees of a few levels: their leaves become nodes that lead to themselves, and every row takes as
-// many steps as the deepest leaf asks for. Nothing is looked at on the way.
+// many steps as the tree has levels.
 constexpr std::size_t shallow_nodes = 1024;
 constexpr std::size_t shallow_depth = 12;
 
@@ -105,6 +73,20 @@ struct ShallowNode {
   std::uint32_t child[2];
 };
 
+template <bool may_miss>
+struct ShallowLayout {
+  const ShallowNode* nodes;
+
+  template <class Value>
+  SPINNEY_INLINE std::uint32_t next(std::uint32_t at, const Value* row) const {
+    const ShallowNode& node = nodes[at];
+    const auto value = static_cast<double>(row[node.feature & forest::CompactNode::feature_mask]);
+    return node.child[forest::numeric_side<may_miss>(value, static_cast<double>(node.threshold),
+                                                     ~(node.feature >> 31) & 1U)];
+  }
+};
+
+// Returns false, without a result, unless the tree is shallow.
 template <bool may_miss, class Value>
 bool descend_shallow(const forest::CompactTree& tree, const Value* rows, std::size_t stride,
                      std::size_t n, std::uint32_t* leaf) {
@@ -113,7 +95,7 @@ bool descend_shallow(const forest::CompactTree& tree, const Value* rows, std::si
   std::array<std::uint8_t, shallow_nodes> depth;
   std::array<ShallowNode, 2 * shallow_nodes + 1> nodes;
   depth[0] = 1;
-  std::size_t deepest = 1;
+  std::size_t n_levels = 1;
   for (std::size_t at = 0; at < n_nodes; ++at) {  // parents come before their children
     const forest::CompactNode& node = tree.nodes[at];
     nodes[at] = {node.threshold, node.feature, {}};
@@ -121,8 +103,8 @@ bool descend_shallow(const forest::CompactTree& tree, const Value* rows, std::si
       const std::int32_t child = node.child[side];
       if (child >= 0) {
         depth[static_cast<std::size_t>(child)] = static_cast<std::uint8_t>(depth[at] + 1);
-        deepest = std::max<std::size_t>(deepest, depth[at] + 1U);
-        if (deepest > shallow_depth) return false;
+        n_levels = std::max<std::size_t>(n_levels, depth[at] + 1U);
+        if (n_levels > shallow_depth) return false;
       }
       nodes[at].child[side] =
           child >= 0 ? static_cast<std::uint32_t>(child)
@@ -134,36 +116,13 @@ bool descend_shallow(const forest::CompactTree& tree, const Value* rows, std::si
     nodes[at] = {0.0F, 0, {self, self}};
   }
   constexpr std::size_t chunk = 64;
+  const ShallowLayout<may_miss> layout{nodes.data()};
   for (std::size_t begin = 0; begin < n; begin += chunk) {
     const std::size_t m = std::min(chunk, n - begin);
-    std::uint32_t* const at = leaf + begin;
-    std::fill(at, at + m, 0U);
-    for (std::size_t level = 0; level < deepest; ++level) {
-      const Value* row = rows + begin * stride;
-      for (std::size_t i = 0; i < m; ++i, row += stride) {
-        const ShallowNode& node = nodes[at[i]];
-        const Value value = row[node.feature & forest::CompactNode::feature_mask];
-        auto right = static_cast<std::uint32_t>(static_cast<double>(value) >
-                                                static_cast<double>(node.threshold));
-        if constexpr (may_miss) {
-          right |= static_cast<std::uint32_t>(value != value) & ~(node.feature >> 31) & 1U;
-        }
-        at[i] = node.child[right];
-      }
-    }
-    for (std::size_t i = 0; i < m; ++i) at[i] -= static_cast<std::uint32_t>(n_nodes);
+    descend_by_level(layout, rows + begin * stride, stride, m, n_levels, leaf + begin);
+    for (std::size_t i = begin; i < begin + m; ++i) leaf[i] -= static_cast<std::uint32_t>(n_nodes);
   }
   return true;
-}
-
-template <class Value>
-std::uint32_t descend_one(const forest::CompactTree& tree, const Value* row) {
-  std::int32_t at = 0;
-  while (at >= 0) {
-    const auto index = static_cast<std::size_t>(at);
-    at = tree.nodes[index].child[goes_left(tree, index, row) ? 0 : 1];
-  }
-  return static_cast<std::uint32_t>(~at);
 }
 
 }  // namespace
@@ -173,17 +132,24 @@ void descend(const forest::CompactTree& tree, const Value* rows, std::size_t str
              bool may_miss, std::uint32_t* leaf) {
   if (tree.nodes.empty()) {
     std::fill(leaf, leaf + n, 0U);
-  } else if (has_categories(tree) || n < in_flight) {
-    for (std::size_t i = 0; i < n; ++i) leaf[i] = descend_one(tree, rows + i * stride);
+  } else if (has_categories(tree) || n < n_lanes) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const Value* const row = rows + i * stride;
+      leaf[i] = static_cast<std::uint32_t>(forest::find_leaf(
+          tree, [row](std::size_t feature) { return static_cast<double>(row[feature]); }));
+    }
   } else if (may_miss ? descend_shallow<true>(tree, rows, stride, n, leaf)
                       : descend_shallow<false>(tree, rows, stride, n, leaf)) {
     return;
-  } else if (tree.thresholds.empty()) {
-    may_miss ? descend_together<false, true>(tree, rows, stride, n, leaf)
-             : descend_together<false, false>(tree, rows, stride, n, leaf);
   } else {
-    may_miss ? descend_together<true, true>(tree, rows, stride, n, leaf)
-             : descend_together<true, false>(tree, rows, stride, n, leaf);
+    const auto run = [&]<bool wide, bool any_missing>() {
+      descend_in_lanes<n_lanes>(CompactLayout<wide, any_missing>(tree), rows, stride, n, leaf);
+    };
+    if (tree.thresholds.empty()) {
+      may_miss ? run.template operator()<false, true>() : run.template operator()<false, false>();
+    } else {
+      may_miss ? run.template operator()<true, true>() : run.template operator()<true, false>();
+    }
   }
 }
 
@@ -257,7 +223,7 @@ void apply(const forest::Forest& forest, const table::Table& table, int n_thread
   for (std::size_t t = 0; t < n_trees; ++t) {
     const forest::CompactTree& tree = forest.trees[t];
     node_of[t].resize(tree.n_leaves());
-    std::vector<std::int32_t> stack{tree.nodes.empty() ? ~0 : 0};
+    std::vector<std::int32_t> stack{tree.root()};
     for (std::int64_t index = 0; !stack.empty(); ++index) {
       const std::int32_t name = stack.back();
       stack.pop_back();
@@ -312,7 +278,7 @@ void sum_path_lengths(const forest::Forest& forest, const table::Table& table, i
       std::int32_t name;
       std::int32_t depth;
     };
-    std::vector<Visit> stack{{tree.nodes.empty() ? ~0 : 0, 0}};
+    std::vector<Visit> stack{{tree.root(), 0}};
     while (!stack.empty()) {
       const Visit visit = stack.back();
       stack.pop_back();

@@ -2,8 +2,6 @@
 // all trees, in their order, so sums do not depend on threads.
 #pragma once
 
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -12,21 +10,6 @@
 #include "spinney/table/table.h"
 
 namespace spinney::serving {
-
-// Whether a row, codes for categories and NaN for what is missing, goes left at a node.
-template <class Value>
-bool goes_left(const forest::CompactTree& tree, std::size_t index, const Value* row) {
-  const forest::CompactNode& node = tree.nodes[index];
-  const auto value = static_cast<double>(row[node.feature & forest::CompactNode::feature_mask]);
-  if (std::isnan(value)) return (node.feature & forest::CompactNode::missing_left_flag) != 0;
-  if ((node.feature & forest::CompactNode::categorical_flag) != 0) {
-    const auto code = static_cast<std::size_t>(value);
-    const std::size_t start = std::bit_cast<std::uint32_t>(node.threshold);
-    return ((tree.category_bits[start + code / 32] >> (code % 32)) & 1) != 0;
-  }
-  return value <=
-         (tree.thresholds.empty() ? static_cast<double>(node.threshold) : tree.thresholds[index]);
-}
 
 // leaf[i] = number of the leaf of tree that row i reaches; rows are `stride` values apart.
 template <class Value>

@@ -9,7 +9,8 @@
 #include "spinney/common/check.h"
 #include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
-#include "spinney/forest/tree.h"
+#include "spinney/forest/traversal.h"
+#include "spinney/serving/block_traversal.h"
 #include "spinney/table/row_block.h"
 
 namespace spinney::serving {
@@ -20,8 +21,8 @@ using common::worthwhile_threads;
 
 namespace {
 
-constexpr std::size_t in_flight = 8;  // rows that descend together, to hide the latency of loads
-constexpr std::size_t shallow = 6;    // up to this depth looking for leaves costs more than steps
+constexpr std::size_t n_lanes = 8;  // rows that descend together, to hide the latency of loads
+constexpr std::size_t shallow = 6;  // up to this depth looking for leaves costs more than steps
 constexpr std::size_t block_rows = 1024;        // rows a thread takes at a time
 constexpr std::size_t warm_bytes = 256 * 1024;  // of rows brought into the cache at a time
 
@@ -166,88 +167,41 @@ void Predictor::check_columns(const table::Table& table) const {
   }
 }
 
-bool Predictor::category_goes_left(const PackedNode& node, double value) const {
-  if (std::isnan(value)) return (node.feature & missing_left_flag) != 0;
-  const auto code = static_cast<std::size_t>(value);
-  const auto start = static_cast<std::size_t>(std::bit_cast<std::int64_t>(node.threshold));
-  return ((bits_[start + code / 32] >> (code % 32)) & 1) != 0;
-}
-
-// Sides of rows are as good as random: arithmetic, not branches.
+// Siblings are side by side, and a leaf leads to itself.
 template <bool may_miss>
-SPINNEY_INLINE std::uint32_t Predictor::goes_right(const PackedNode& node, double value) {
-  auto right = static_cast<std::uint32_t>(value > node.threshold);
-  if constexpr (may_miss) {
-    right |= static_cast<std::uint32_t>(value != value) & ~(node.feature >> 31) & 1U;
-  }
-  return right;
-}
+struct Predictor::PackedLayout {
+  using Index = std::uint32_t;
+  const PackedNode* nodes;
 
-// Some rows are under way at a time, so that their loads overlap; one that reaches its leaf (which
-// leads to itself) makes room for the next.
-template <bool may_miss, class Value>
-void Predictor::descend_together(const PackedNode* nodes, const Value* rows, std::size_t stride,
-                                 std::size_t n, std::uint32_t* out) {
-  std::array<std::uint32_t, in_flight> at{};
-  std::array<const Value*, in_flight> row;
-  std::array<std::size_t, in_flight> number;
-  for (std::size_t i = 0; i < in_flight; ++i) {
-    row[i] = rows + i * stride;
-    number[i] = i;
+  template <class Value>
+  SPINNEY_INLINE Index next(Index at, const Value* row) const {
+    const PackedNode node = nodes[at];
+    const auto value = static_cast<double>(row[node.feature & feature_mask]);
+    return node.child +
+           forest::numeric_side<may_miss>(value, node.threshold, ~(node.feature >> 31) & 1U);
   }
-  std::size_t n_started = in_flight;
-  std::size_t n_idle = 0;
-  for (;;) {
-#pragma GCC unroll 16
-    for (std::size_t i = 0; i < in_flight; ++i) {
-      const PackedNode node = nodes[at[i]];
-      const auto value = static_cast<double>(row[i][node.feature & feature_mask]);
-      const std::uint32_t next = node.child + goes_right<may_miss>(node, value);
-      if (next != at[i]) [[likely]] {
-        at[i] = next;
-      } else if (number[i] < n) {
-        out[number[i]] = next;
-        number[i] = n_started;
-        if (n_started < n) {
-          row[i] = rows + n_started * stride;
-          at[i] = 0;
-          ++n_started;
-        } else if (++n_idle == in_flight) {
-          return;
-        }
-      }
-    }
-  }
-}
-
-// Shallow trees: every row takes as many steps as the deepest leaf asks for, none is looked at.
-template <bool may_miss, class Value>
-void Predictor::descend_level_by_level(const PackedNode* nodes, const Value* rows,
-                                       std::size_t stride, std::size_t n,
-                                       std::uint32_t* out) const {
-  std::fill(out, out + n, 0U);
-  for (std::size_t level = 0; level < max_depth_; ++level) {
-    const Value* row = rows;
-    for (std::size_t i = 0; i < n; ++i, row += stride) {
-      const PackedNode node = nodes[out[i]];
-      const auto value = static_cast<double>(row[node.feature & feature_mask]);
-      out[i] = node.child + goes_right<may_miss>(node, value);
-    }
-  }
-}
+  bool is_leaf(Index at, Index next) const { return next == at; }
+  std::uint32_t leaf(Index next) const { return next; }
+};
 
 template <class Value>
 void Predictor::descend(const std::vector<PackedNode>& packed, const Value* rows,
                         std::size_t stride, std::size_t n, bool may_miss, std::uint32_t* at) const {
-  const PackedNode* nodes = packed.data();
-  if (has_categories_ || n < in_flight) {
-    for (std::size_t i = 0; i < n; ++i) at[i] = descend_row(nodes, rows + i * stride);
-  } else if (max_depth_ <= shallow) {
-    may_miss ? descend_level_by_level<true>(nodes, rows, stride, n, at)
-             : descend_level_by_level<false>(nodes, rows, stride, n, at);
+  if (has_categories_ || n < n_lanes) {
+    for (std::size_t i = 0; i < n; ++i) at[i] = descend_row(packed.data(), rows + i * stride);
+    return;
+  }
+  const auto run = [&](const auto& layout) {
+    if (max_depth_ <= shallow) {
+      descend_by_level(layout, rows, stride, n, max_depth_, at);
+    } else {
+      descend_in_lanes<n_lanes>(layout, rows, stride, n, at);
+    }
+  };
+  if (may_miss) {
+    run(PackedLayout<true>{packed.data()});
   } else {
-    may_miss ? descend_together<true>(nodes, rows, stride, n, at)
-             : descend_together<false>(nodes, rows, stride, n, at);
+    run(PackedLayout<false>{packed.data()});
   }
 }
 
@@ -255,10 +209,12 @@ template <class Value>
 std::uint32_t Predictor::descend_row(const PackedNode* nodes, const Value* row) const {
   for (std::uint32_t at = 0;;) {
     const PackedNode& node = nodes[at];
-    const auto value = static_cast<double>(row[node.feature & feature_mask]);
-    bool left =
-        value <= node.threshold || (std::isnan(value) && (node.feature & missing_left_flag) != 0);
-    if ((node.feature & categorical_flag) != 0) left = category_goes_left(node, value);
+    const bool is_categorical = (node.feature & categorical_flag) != 0;
+    const std::uint32_t* const categories =
+        is_categorical ? bits_.data() + std::bit_cast<std::int64_t>(node.threshold) : nullptr;
+    const bool left =
+        forest::goes_left(static_cast<double>(row[node.feature & feature_mask]), node.threshold,
+                          (node.feature & missing_left_flag) != 0, categories);
     const std::uint32_t next = node.child + (left ? 0U : 1U);
     if (next == at) return at;
     at = next;
@@ -273,7 +229,7 @@ void Predictor::run(const table::Table& table, int n_threads, const Done& done) 
   const double work = static_cast<double>(n_rows) * (10 + 4 * mean_depth_);
   n_threads = worthwhile_threads(work, n_threads);
   const std::size_t warm_rows = std::clamp<std::size_t>(
-      warm_bytes / (sizeof(double) * std::max<std::size_t>(table.n_features(), 1)), in_flight,
+      warm_bytes / (sizeof(double) * std::max<std::size_t>(table.n_features(), 1)), n_lanes,
       block_rows);
   // A C-contiguous matrix is read where it is; anything else a block of rows at a time.
   const std::size_t n_features = table.n_features();

@@ -53,24 +53,18 @@ class Predictor {
   static constexpr std::uint32_t categorical_flag = 1U << 30;
   static constexpr std::uint32_t feature_mask = categorical_flag - 1;
 
+  template <bool may_miss>
+  struct PackedLayout;
+
   // Calls done(first, n, leaves) for consecutive groups of rows, leaves as packed positions.
   template <class Done>
   void run(const table::Table& table, int n_threads, const Done& done) const;
   template <class Value>
   void descend(const std::vector<PackedNode>& packed, const Value* rows, std::size_t stride,
                std::size_t n, bool may_miss, std::uint32_t* at) const;
-  template <bool may_miss, class Value>
-  static void descend_together(const PackedNode* nodes, const Value* rows, std::size_t stride,
-                               std::size_t n, std::uint32_t* out);
-  template <bool may_miss, class Value>
-  void descend_level_by_level(const PackedNode* nodes, const Value* rows, std::size_t stride,
-                              std::size_t n, std::uint32_t* out) const;
-  template <bool may_miss>
-  static std::uint32_t goes_right(const PackedNode& node, double value);
   template <class Value>
   std::uint32_t descend_row(const PackedNode* nodes, const Value* row) const;
   void check_columns(const table::Table& table) const;
-  bool category_goes_left(const PackedNode& node, double value) const;
 
   std::vector<PackedNode> nodes_;
   std::vector<PackedNode> narrow_nodes_;  // the same, features numbered by their place in used_

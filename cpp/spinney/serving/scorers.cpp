@@ -6,6 +6,7 @@
 
 #include "spinney/common/exp.h"
 #include "spinney/common/parallel.h"
+#include "spinney/forest/traversal.h"
 #include "spinney/serving/block_scorer.h"
 #include "spinney/serving/forest_reader.h"
 #include "spinney/table/row_block.h"
@@ -45,18 +46,15 @@ void RowScorer::score_known(const double* row, double* out) const {
   const std::size_t n_trees = n_rounds_ * (width > 1 ? 1 : n_scores);
   for (std::size_t t = 0, k = 0; t < n_trees; ++t) {
     const forest::CompactTree& tree = forest_.trees[t];
-    std::int32_t at = tree.nodes.empty() ? ~0 : 0;
-    while (at >= 0) {
-      const auto index = static_cast<std::size_t>(at);
-      at = tree.nodes[index].child[goes_left(tree, index, row) ? 0 : 1];
-    }
+    const std::size_t leaf =
+        forest::find_leaf(tree, [row](std::size_t feature) { return row[feature]; });
     if (width > 1) {
       for (std::size_t j = 0; j < width; ++j) {
-        out[j] += tree.values[static_cast<std::size_t>(~at) * width + j];
+        out[j] += tree.values[leaf * width + j];
       }
       continue;
     }
-    out[k] += tree.values[static_cast<std::size_t>(~at)];
+    out[k] += tree.values[leaf];
     if (++k == n_scores) k = 0;
   }
   switch (link_) {
