@@ -10,7 +10,7 @@ core=cpp/spinney
 case $target in
   forest_state)
     sources="$core/forest/*.cpp $core/serving/forest_reader.cpp $core/serving/quantiles.cpp \
-      $core/serving/block_scorer.cpp $core/serving/row_bits.cpp $core/table/row_block.cpp \
+      $core/serving/block_*.cpp $core/table/row_block.cpp \
       $core/table/cut_search.cpp" ;;
   hnsw_state)
     sources="$core/neighbors/hnsw*.cpp $core/neighbors/vector_*.cpp" ;;

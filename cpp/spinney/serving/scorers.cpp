@@ -94,7 +94,7 @@ void add_rounds(const forest::Forest& forest, const table::Table& table, std::si
   std::optional<BlockScorer> scorer;
   if (BlockScorer::serves(forest, first_tree, last_tree, n_rows)) {
     scorer.emplace(forest, first_tree, last_tree);
-    if (!scorer->pays()) scorer.reset();
+    if (!scorer->is_faster()) scorer.reset();
   }
   const bool together = scorer.has_value();
   const double work = (together ? 2.0 : 15.0) * static_cast<double>(n_rows * n_trees);

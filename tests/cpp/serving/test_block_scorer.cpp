@@ -62,8 +62,8 @@ TEST(block_scorer_matches_the_row_scorer) {
         std::vector<double> together(n * n_scores, 0.25);
         add_rounds(forest, table, n_scores, 0, n_rounds, 2, together.data());
         std::vector<std::vector<double>> in_blocks;
-        for (const bool by_bits : {false, RowBits::available()}) {
-          const BlockScorer many(forest, 0, 12, by_bits);
+        for (const BlockKernels* const kernels : supported_block_kernels()) {
+          const BlockScorer many(forest, 0, 12, *kernels);
           std::vector<double>& out = in_blocks.emplace_back(n * n_scores, 0.25);
           for (std::size_t i = 0; i < n; i += BlockScorer::block_rows) {
             many.add(x.data() + i * d, d, std::min(BlockScorer::block_rows, n - i), n_scores,
