@@ -11,6 +11,7 @@
 #include "spinney/common/exp.h"
 #include "spinney/ensemble/category_order.h"
 #include "spinney/ensemble/forest_grower.h"
+#include "spinney/forest/check_tree.h"
 #include "spinney/forest/forest_state.h"
 #include "spinney/forest/preorder.h"
 #include "spinney/serving/forest_reader.h"
@@ -76,59 +77,6 @@ void require_numbers(const forest::Forest& forest) {
   if (criterion::is_classification(forest.shape.criterion)) {
     throw common::InputError("a forest of classes was asked for numbers");
   }
-}
-
-template <class T>
-std::vector<T> take(const nb::dict& arrays, const char* name) {
-  const auto given = nb::cast<Array<T>>(arrays[name]);
-  return {given.data(), given.data() + given.size()};
-}
-
-// A tree from elsewhere, under the names of tree_arrays. Throws InputError unless every node but
-// the root is the child of one node that comes before it; all else is checked once it is compact.
-forest::Tree read_tree(const nb::dict& arrays, const forest::Forest& forest) {
-  const auto require = [](bool holds) {
-    if (!holds) throw common::InputError("the arrays of a tree do not fit together");
-  };
-  forest::Tree tree;
-  tree.value_size = forest.shape.width();
-  tree.threshold = take<double>(arrays, "threshold");
-  tree.missing_left = take<std::uint8_t>(arrays, "missing_go_to_left");
-  tree.impurity = take<double>(arrays, "impurity");
-  tree.n_rows = take<std::int64_t>(arrays, "n_node_samples");
-  tree.weight = take<double>(arrays, "weighted_n_node_samples");
-  tree.value = take<double>(arrays, "value");
-  tree.category_start = take<std::int64_t>(arrays, "category_start");
-  tree.category_bits = take<std::uint32_t>(arrays, "category_bits");
-  const auto left = take<std::int64_t>(arrays, "children_left");
-  const auto right = take<std::int64_t>(arrays, "children_right");
-  const auto feature = take<std::int64_t>(arrays, "feature");
-  const std::size_t n = left.size();
-  require(n > 0 && n < (std::size_t{1} << 31) && right.size() == n && feature.size() == n &&
-          tree.threshold.size() == n && tree.missing_left.size() == n &&
-          tree.impurity.size() == n && tree.n_rows.size() == n && tree.weight.size() == n &&
-          tree.category_start.size() == n && tree.value.size() == n * tree.value_size);
-  std::vector<bool> has_parent(n);
-  for (std::size_t at = 0; at < n; ++at) {
-    tree.left.push_back(static_cast<common::NodeIndex>(left[at]));
-    tree.right.push_back(static_cast<common::NodeIndex>(right[at]));
-    tree.feature.push_back(static_cast<std::int32_t>(feature[at]));
-    require((left[at] == forest::no_child) == (right[at] == forest::no_child));
-    if (left[at] == forest::no_child) continue;
-    for (const std::int64_t child : {left[at], right[at]}) {
-      require(child > static_cast<std::int64_t>(at) && child < static_cast<std::int64_t>(n));
-      require(!has_parent[static_cast<std::size_t>(child)]);
-      has_parent[static_cast<std::size_t>(child)] = true;
-    }
-    require(feature[at] >= 0 && static_cast<std::size_t>(feature[at]) < forest.n_features());
-    if (tree.category_start[at] == forest::no_categories) continue;
-    const std::size_t n_words =
-        2 * forest::words_for(forest.n_categories[static_cast<std::size_t>(feature[at])]);
-    require(tree.category_start[at] >= 0 && n_words > 0 &&
-            static_cast<std::size_t>(tree.category_start[at]) + n_words <=
-                tree.category_bits.size());
-  }
-  return tree;
 }
 
 // Arrays that a forest views are checked once, so that nobody may write to them afterwards.
@@ -299,10 +247,30 @@ void bind_ensemble(nb::module_& m) {
       .def(
           "append",
           [](forest::Forest& self, const nb::dict& arrays) {
-            forest::CompactTree tree =
-                forest::compact(read_tree(arrays, self), self.shape, self.n_categories);
-            forest::check_tree(tree, self.shape, self.n_categories);
-            self.trees.push_back(std::move(tree));
+            const auto indices = [&](const char* name) {
+              return nb::cast<Array<std::int64_t>>(arrays[name]);
+            };
+            const auto numbers = [&](const char* name) {
+              return nb::cast<Array<double>>(arrays[name]);
+            };
+            const auto left = indices("children_left");
+            const auto right = indices("children_right");
+            const auto feature = indices("feature");
+            const auto threshold = numbers("threshold");
+            const auto missing_left = nb::cast<Array<std::uint8_t>>(arrays["missing_go_to_left"]);
+            const auto category_start = indices("category_start");
+            const auto category_bits = nb::cast<Array<std::uint32_t>>(arrays["category_bits"]);
+            const auto impurity = numbers("impurity");
+            const auto n_node_samples = indices("n_node_samples");
+            const auto weighted_n_node_samples = numbers("weighted_n_node_samples");
+            const auto value = numbers("value");
+            forest::append_tree({{view(left), view(right), view(feature), view(threshold),
+                                  view(missing_left), view(category_start), view(category_bits)},
+                                 view(impurity),
+                                 view(n_node_samples),
+                                 view(weighted_n_node_samples),
+                                 view(value)},
+                                self);
           },
           nb::arg("arrays"))
       .def("grow", &grow, nb::arg("prepared"), nb::arg("targets"), nb::arg("options"),

@@ -191,7 +191,7 @@ void walk(const Prepared<words>& prepared, const Value* rows, std::size_t stride
   }
   const Question* const questions = prepared.questions.data();
   while (n_lanes == in_flight) {
-#pragma GCC unroll 8
+    SPINNEY_UNROLL(8)
     for (std::size_t i = 0; i < in_flight; ++i) {
       Place& lane = lanes[i];
       lane.at = next(*prepared.tree, questions[lane.at], rows + lane.row * stride);

@@ -9,7 +9,7 @@ namespace spinney::explain {
 
 namespace {
 
-SPINNEY_KERNEL void add_subsets(double* values, std::size_t m) {
+SPINNEY_INLINE void add_subsets(double* values, std::size_t m) {
   const std::size_t n = std::size_t{1} << m;
   for (std::size_t half = 1; half < n; half *= 2) {
     for (std::size_t begin = 0; begin < n; begin += 2 * half) {
@@ -67,7 +67,7 @@ void LeafGame::sum_subsets(std::size_t order, std::size_t shift, std::vector<dou
   for (std::size_t set = 0; set < n; ++set) {
     out[set] = weight[static_cast<std::size_t>(std::popcount(set))] * worth_[set];
   }
-  add_subsets(out.data(), m_);
+  common::dispatch<add_subsets>(out.data(), m_);
 }
 
 void LeafGame::values(std::vector<double>& out) {

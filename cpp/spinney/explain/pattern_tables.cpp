@@ -7,9 +7,11 @@
 
 namespace spinney::explain {
 
+using common::dispatch;
+
 namespace {
 
-SPINNEY_KERNEL void compare(const double* x, std::size_t n, double threshold,
+SPINNEY_INLINE void compare(const double* x, std::size_t n, double threshold,
                             std::uint8_t missing_left, std::uint8_t* out) {
   for (std::size_t i = 0; i < n; ++i) {
     out[i] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(x[i] <= threshold) |
@@ -17,7 +19,7 @@ SPINNEY_KERNEL void compare(const double* x, std::size_t n, double threshold,
   }
 }
 
-SPINNEY_KERNEL void meet(const std::uint8_t* answers, std::size_t n, std::uint8_t flip, bool first,
+SPINNEY_INLINE void meet(const std::uint8_t* answers, std::size_t n, std::uint8_t flip, bool first,
                          std::uint8_t* out) {
   if (first) {
     for (std::size_t i = 0; i < n; ++i) out[i] = answers[i] ^ flip;
@@ -26,7 +28,7 @@ SPINNEY_KERNEL void meet(const std::uint8_t* answers, std::size_t n, std::uint8_
   }
 }
 
-SPINNEY_KERNEL void set_bit(const std::uint8_t* meets, std::size_t n, std::uint16_t bit,
+SPINNEY_INLINE void set_bit(const std::uint8_t* meets, std::size_t n, std::uint16_t bit,
                             std::uint16_t* out) {
   for (std::size_t i = 0; i < n; ++i) {
     out[i] = static_cast<std::uint16_t>(out[i] + meets[i] * bit);
@@ -42,7 +44,7 @@ void look_up_few(const PatternTable& part, const std::uint16_t* pattern, std::si
   const double* const table = part.table.data();
   for (std::size_t row = 0; row < n; ++row, out += per_row) {
     const double* const from = table + pattern[row] * n_places;
-#pragma GCC unroll 16
+    SPINNEY_UNROLL(16)
     for (std::size_t i = 0; i < n_places; ++i) out[place[i]] += from[i];
   }
 }
@@ -84,11 +86,11 @@ void find_patterns(const std::vector<std::vector<Step>>& bits, const std::uint8_
   for (std::size_t b = 0; b < bits.size(); ++b) {
     bool first = true;
     for (const Step& step : bits[b]) {
-      meet(answers + static_cast<std::size_t>(step.node) * n, n, step.left ? 0 : 1, first,
-           meets.data());
+      dispatch<meet>(answers + static_cast<std::size_t>(step.node) * n, n, step.left ? 0 : 1, first,
+                     meets.data());
       first = false;
     }
-    set_bit(meets.data(), n, static_cast<std::uint16_t>(1U << b), pattern.data());
+    dispatch<set_bit>(meets.data(), n, static_cast<std::uint16_t>(1U << b), pattern.data());
   }
 }
 
@@ -334,7 +336,7 @@ class Planner {
 void answer(const GameTree& tree, std::size_t node, const RowValues& rows, std::uint8_t* out) {
   const double* const x = rows.of(tree.feature[node]);
   if (!tree.asks_categories(node)) {
-    compare(x, rows.n, tree.threshold[node], tree.missing_left[node], out);
+    dispatch<compare>(x, rows.n, tree.threshold[node], tree.missing_left[node], out);
     return;
   }
   for (std::size_t i = 0; i < rows.n; ++i) out[i] = tree.goes_left(node, x[i]) ? 1 : 0;

@@ -3,17 +3,21 @@
 #include <algorithm>
 
 #include "spinney/common/dispatch.h"
-#include "spinney/common/lanes.h"
+#include "spinney/common/simd.h"
 #include "spinney/explain/share_walk.h"
 
 namespace spinney::explain {
 
-using common::Lanes;
-using common::load;
-using common::n_lanes;
+using common::dispatch;
 using common::store;
 
 namespace {
+
+using Lanes = common::Doubles8;
+
+constexpr std::size_t n_lanes = common::lane_count<Lanes>;
+
+SPINNEY_INLINE Lanes load(const double* from) { return common::load<Lanes>(from); }
 
 // The edge that leads to a level of the present path.
 struct Level {
@@ -154,24 +158,6 @@ SPINNEY_INLINE void walk_row(const GameTree& tree, const double* quadrature, con
   }
 }
 
-SPINNEY_KERNEL void walk_one(const GameTree& tree, const double* quadrature, const double* x,
-                             std::size_t stride, const std::int32_t* slot_of, std::int32_t* last,
-                             std::size_t n_outputs, const Buffers& to, double* phi) {
-  walk_row<1>(tree, quadrature, x, stride, slot_of, last, n_outputs, to, phi);
-}
-
-SPINNEY_KERNEL void walk_two(const GameTree& tree, const double* quadrature, const double* x,
-                             std::size_t stride, const std::int32_t* slot_of, std::int32_t* last,
-                             std::size_t n_outputs, const Buffers& to, double* phi) {
-  walk_row<2>(tree, quadrature, x, stride, slot_of, last, n_outputs, to, phi);
-}
-
-SPINNEY_KERNEL void walk_four(const GameTree& tree, const double* quadrature, const double* x,
-                              std::size_t stride, const std::int32_t* slot_of, std::int32_t* last,
-                              std::size_t n_outputs, const Buffers& to, double* phi) {
-  walk_row<4>(tree, quadrature, x, stride, slot_of, last, n_outputs, to, phi);
-}
-
 }  // namespace
 
 std::size_t Quadratures::n_vectors(std::size_t n_conditions) {
@@ -237,10 +223,18 @@ void add_rows(const GameTree& tree, const PathSizes& paths, const Quadratures& q
   double* const first = scratch.buffer.data() + (64 - address % 64) % 64 / sizeof(double);
   const Buffers to{levels.data(), first, first + n_levels * per_level,
                    first + 2 * n_levels * per_level, first + 3 * n_levels * per_level};
-  const auto walk = n_vectors == 1 ? walk_one : (n_vectors == 2 ? walk_two : walk_four);
-  for (std::size_t row = 0; row < rows.n; ++row) {
-    walk(tree, quadrature, rows.values.data() + row, rows.stride, rows.slot.data(),
-         scratch.last.data(), n_outputs, to, lanes + row * n_slots * n_outputs * n_lanes);
+  const auto walk_rows = [&](const auto& walk) {
+    for (std::size_t row = 0; row < rows.n; ++row) {
+      walk(tree, quadrature, rows.values.data() + row, rows.stride, rows.slot.data(),
+           scratch.last.data(), n_outputs, to, lanes + row * n_slots * n_outputs * n_lanes);
+    }
+  };
+  if (n_vectors == 1) {
+    walk_rows(dispatch<walk_row<1>>);
+  } else if (n_vectors == 2) {
+    walk_rows(dispatch<walk_row<2>>);
+  } else {
+    walk_rows(dispatch<walk_row<4>>);
   }
 }
 

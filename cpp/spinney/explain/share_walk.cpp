@@ -2,22 +2,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 
 #include "spinney/common/dispatch.h"
 #include "spinney/common/elementary.h"
-#include "spinney/common/lanes.h"
+#include "spinney/common/simd.h"
 
 namespace spinney::explain {
 
-using common::Lanes;
-using common::load;
-using common::n_lanes;
+using common::dispatch;
 using common::store;
 
 namespace {
 
-using Mask = std::int64_t __attribute__((vector_size(64)));
+using Lanes = common::Doubles8;
+
+constexpr std::size_t n_lanes = common::lane_count<Lanes>;
+
+SPINNEY_INLINE Lanes load(const double* from) { return common::load<Lanes>(from); }
+
+using Mask = common::Mask<Lanes>;
 
 constexpr std::size_t n_vectors = 2;
 constexpr std::size_t n_together = n_vectors * n_lanes;
@@ -27,26 +32,14 @@ constexpr std::size_t n_together = n_vectors * n_lanes;
 // -w/(1-t), whatever the edge.
 enum Constant : std::size_t { met, unmet, over_met, over_unmet, part_met, n_constants };
 
-// Bits of one or the other: a plain selection is taken apart lane by lane in some versions.
 SPINNEY_INLINE Lanes choose(const Mask& mask, double yes, double no) {
-  std::int64_t yes_bits;
-  std::int64_t no_bits;
-  __builtin_memcpy(&yes_bits, &yes, sizeof(yes));
-  __builtin_memcpy(&no_bits, &no, sizeof(no));
-  const Mask chosen = ((Mask{} + yes_bits) & mask) | ((Mask{} + no_bits) & ~mask);
-  Lanes out;
-  __builtin_memcpy(&out, &chosen, sizeof(out));
-  return out;
+  return common::select_bits(mask, common::broadcast<Lanes>(yes), common::broadcast<Lanes>(no));
 }
 
-SPINNEY_INLINE Mask load_mask(const double* from) {
-  Mask out;
-  __builtin_memcpy(&out, from, sizeof(out));
-  return out;
-}
+SPINNEY_INLINE Mask load_mask(const double* from) { return common::cast_bits<Mask>(load(from)); }
 
 SPINNEY_INLINE void store_mask(double* to, const Mask& mask) {
-  __builtin_memcpy(to, &mask, sizeof(mask));
+  store(to, common::cast_bits<Lanes>(mask));
 }
 
 struct Buffers {
@@ -82,7 +75,7 @@ SPINNEY_INLINE void find_mask(const WalkView& view, const WalkEdge& edge, const 
   if (tree.asks_categories(node)) {
     for (std::size_t i = 0; i < n_together; ++i) {
       const std::int64_t meets = tree.goes_left(node, x[i]) == edge.left ? -1 : 0;
-      __builtin_memcpy(mask + i, &meets, sizeof(meets));
+      std::memcpy(mask + i, &meets, sizeof(meets));
     }
   } else {
     const Mask missing_left = Mask{} - static_cast<std::int64_t>(tree.missing_left[node]);
@@ -289,7 +282,7 @@ SPINNEY_INLINE void add_pairs(const WalkView& view, const WalkEdge& leaf,
   }
 }
 
-SPINNEY_KERNEL void walk_values(const WalkView& view, const Buffers& to) {
+SPINNEY_INLINE void walk_values(const WalkView& view, const Buffers& to) {
   const SharePlan& plan = *view.plan;
   const std::size_t n = view.n_nodes * view.width * n_together;
   for (const WalkStep& step : plan.steps) {
@@ -310,7 +303,7 @@ SPINNEY_KERNEL void walk_values(const WalkView& view, const Buffers& to) {
   }
 }
 
-SPINNEY_KERNEL void walk_pairs(const WalkView& view, const Buffers& to,
+SPINNEY_INLINE void walk_pairs(const WalkView& view, const Buffers& to,
                                std::vector<Active>& active) {
   const SharePlan& plan = *view.plan;
   active.clear();
@@ -484,9 +477,9 @@ void add_walk(const GameTree& tree, const SharePlan& plan, const RowValues& rows
                         places.interactions};
     const std::size_t n = std::min(n_together, rows.n - first);
     if (places.interactions) {
-      walk_pairs(view, to, active);
+      dispatch<walk_pairs>(view, to, active);
     } else {
-      walk_values(view, to);
+      dispatch<walk_values>(view, to);
     }
     const auto add = [&](std::size_t from, std::size_t place) {
       for (std::size_t w = 0; w < width; ++w) {

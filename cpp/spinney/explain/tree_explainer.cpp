@@ -1,4 +1,5 @@
 #include "spinney/explain/tree_explainer.h"
+#include "spinney/forest/check_tree.h"
 
 #include <algorithm>
 #include <bit>
@@ -64,27 +65,17 @@ TreeExplainer::TreeExplainer(std::vector<std::int32_t> n_categories, std::size_t
 
 void TreeExplainer::append(GameTree&& tree) {
   const std::size_t n = tree.size();
-  require(n > 0 && n < (std::size_t{1} << 31) && tree.right.size() == n &&
-          tree.feature.size() == n && tree.threshold.size() == n && tree.missing_left.size() == n &&
-          tree.category_start.size() == n && tree.share_left.size() == n && tree.width > 0 &&
-          tree.value.size() == n * tree.width && tree.output + tree.width <= n_outputs_);
-  std::vector<std::uint8_t> reached(n);
+  forest::check_tree<std::int32_t>({tree.left, tree.right, tree.feature, tree.threshold,
+                                    tree.missing_left, tree.category_start, tree.category_bits},
+                                   n_categories_);
+  require(tree.share_left.size() == n && tree.width > 0 && tree.value.size() == n * tree.width &&
+          tree.output + tree.width <= n_outputs_);
   for (std::size_t node = 0; node < n; ++node) {
     if (tree.is_leaf(node)) continue;
-    for (const std::int32_t child : {tree.left[node], tree.right[node]}) {
-      require(child > static_cast<std::int32_t>(node) && static_cast<std::size_t>(child) < n);
-      require(reached[static_cast<std::size_t>(child)]++ == 0);
-    }
     const std::int32_t feature = tree.feature[node];
-    require(feature >= 0 && static_cast<std::size_t>(feature) < n_features());
     require(tree.share_left[node] >= 0 && tree.share_left[node] <= 1);
-    const std::int64_t start = tree.category_start[node];
     const std::int32_t n_categories = n_categories_[static_cast<std::size_t>(feature)];
-    require((start == forest::no_categories) == (n_categories == 0));
-    if (start != forest::no_categories) {
-      require(start >= 0 && static_cast<std::size_t>(start) + forest::words_for(n_categories) <=
-                                tree.category_bits.size());
-    }
+    require((tree.category_start[node] == forest::no_categories) == (n_categories == 0));
     std::int32_t& slot = slot_[static_cast<std::size_t>(feature)];
     if (slot < 0) slot = static_cast<std::int32_t>(n_slots_++);
   }

@@ -14,12 +14,12 @@ namespace {
 
 bool is_float(double x) { return static_cast<double>(static_cast<float>(x)) == x; }
 
-// Up to rounding, which the grower takes for pure as well.
+// Up to rounding, as in the grower.
 bool is_pure(const Tree& tree, std::size_t node) {
   return tree.n_rows[node] == 1 || tree.impurity[node] <= std::numeric_limits<double>::epsilon();
 }
 
-// Nodes of a tree in pre-order, whatever order it numbers them in.
+// The nodes of a tree in pre-order.
 std::vector<std::size_t> preorder(const Tree& tree) {
   std::vector<std::size_t> order;
   order.reserve(tree.size());
@@ -97,7 +97,7 @@ double class_impurity(const LeafShape& shape, const double* value, std::size_t w
   return total / static_cast<double>(shape.n_outputs);
 }
 
-// The impurity of a node from its children's: what is inside them and what is between them.
+// The impurity of a node from its children's: the impurity within them plus that between them.
 double joint_impurity(const LeafShape& shape, const Tree& tree, std::size_t node, std::size_t left,
                       std::size_t right) {
   const std::size_t width = tree.value_size;
@@ -164,7 +164,7 @@ CompactTree compact(const Tree& tree, const LeafShape& shape,
       out.inner_impurity.push_back(tree.impurity[node]);
     }
   }
-  // What a boosted tree calls impurity is an objective, mostly below zero, and kept as it is.
+  // The impurity of a boosted tree is an objective, mostly negative, and is not rounded to 0.
   const auto leaf_impurity = [&](std::size_t node) {
     return !shape.inner_values && is_pure(tree, node) ? 0.0 : tree.impurity[node];
   };
@@ -267,7 +267,7 @@ Tree expand(const CompactTree& compact_tree, const LeafShape& shape,
     stack.push_back({node.child[0], index, true, visit.depth + 1});
   }
   const std::size_t width = tree.value_size;
-  // Sums, not means of means: whole numbers then give the bits of the tree that was grown.
+  // Sums, not means of means: integers then have the bits of the grown tree.
   std::vector<double> sums(tree.size() * width);
   // Children come after their parents: backwards, they are known when the parent is reached.
   for (std::size_t at = tree.size(); at-- > 0;) {
@@ -302,66 +302,6 @@ Tree expand(const CompactTree& compact_tree, const LeafShape& shape,
     tree.impurity[at] = joint_impurity(shape, tree, at, left, right);
   }
   return tree;
-}
-
-void check_tree(const CompactTree& tree, const LeafShape& shape,
-                std::span<const std::int32_t> n_categories) {
-  const auto require = [](bool holds) {
-    if (!holds) throw common::InputError("the arrays of a forest do not fit together");
-  };
-  const std::size_t n_nodes = tree.nodes.size();
-  const std::size_t n_leaves = tree.n_leaves();
-  const std::size_t width = shape.width();
-  require(n_leaves == n_nodes + 1);
-  require(tree.thresholds.empty() || tree.thresholds.size() == n_nodes);
-  require(tree.leaf_weight.empty() || tree.leaf_weight.size() == n_leaves);
-  require(tree.leaf_weight_exact.empty() || tree.leaf_weight_exact.size() == n_leaves);
-  require(tree.leaf_impurity.empty() || tree.leaf_impurity.size() == n_leaves);
-  require(tree.members.empty() ||
-          (tree.member_start.size() == n_leaves + 1 &&
-           tree.member_start[n_leaves] == tree.members.size() &&
-           std::is_sorted(tree.member_start.begin(), tree.member_start.end())));
-  if (shape.inner_values) {
-    require(tree.inner_value.size() == n_nodes * width && tree.inner_impurity.size() == n_nodes);
-  }
-  if (shape.one_label()) {
-    require(tree.leaf_class.size() == n_leaves);
-    const std::size_t n_held =
-        tree.mixed_counts.empty() ? tree.values.size() : tree.mixed_counts.size();
-    const std::size_t n_mixed = n_held / width;
-    for (const std::uint32_t label : tree.leaf_class) require(label < width + n_mixed);
-  } else {
-    require(tree.values.size() == n_leaves * width);
-  }
-  // Two ways to one place would be followed twice, and of many such places times without number.
-  std::vector<std::uint8_t> reached(n_nodes + n_leaves);
-  const auto reach = [&](std::size_t place) {
-    require(reached[place] == 0);
-    reached[place] = 1;
-  };
-  for (std::size_t at = 0; at < n_nodes; ++at) {
-    const CompactNode& node = tree.nodes[at];
-    for (const std::int32_t child : {node.child[0], node.child[1]}) {
-      if (child >= 0) {
-        // A child after its parent: no way leads back.
-        require(static_cast<std::size_t>(child) > at && static_cast<std::size_t>(child) < n_nodes);
-        reach(static_cast<std::size_t>(child));
-      } else {
-        require(static_cast<std::size_t>(~child) < n_leaves);
-        reach(n_nodes + static_cast<std::size_t>(~child));
-      }
-    }
-    const std::uint32_t feature = node.feature & CompactNode::feature_mask;
-    require(feature < n_categories.size());
-    if ((node.feature & CompactNode::categorical_flag) != 0) {
-      const std::size_t start = std::bit_cast<std::uint32_t>(node.threshold);
-      require(n_categories[feature] > 0 &&
-              start + 2 * words_for(n_categories[feature]) <= tree.category_bits.size());
-    } else {  // thresholds are sorted, which NaN cannot be
-      require(!std::isnan(tree.thresholds.empty() ? static_cast<double>(node.threshold)
-                                                  : tree.thresholds[at]));
-    }
-  }
 }
 
 }  // namespace spinney::forest

@@ -1,9 +1,9 @@
-// A tree of a forest, small: only questions are nodes, and what a fitted tree shows beside them
-// (rows, weights, impurities and values of every node) is derived from its leaves when asked for.
+// A fitted tree in compact form: only splits are nodes. Row counts, weights, impurities and values
+// of inner nodes are derived from the leaves on demand.
 //
-// Nodes are in pre-order; a child that is negative is a leaf, ~child its number. Leaves are
-// numbered from left to right. Thresholds are float32 where a float32 lies between the values that
-// a question divides, which is nearly always.
+// Nodes are in pre-order; a negative child is a leaf, ~child its number. Leaves are numbered from
+// left to right. Thresholds are float32 if a float32 lies between the values that the split
+// separates, which is nearly always so.
 #pragma once
 
 #include <bit>
@@ -20,9 +20,9 @@
 namespace spinney::forest {
 
 struct CompactNode {
-  float threshold;        // of categories: where their bits begin, as an integer
+  float threshold;        // categorical split: where its bits begin, as an integer
   std::uint32_t feature;  // with the two flags below
-  std::int32_t child[2];  // left, right: an index, and no branch, chooses between them
+  std::int32_t child[2];  // left, right: selected by an index, without a branch
 
   static constexpr std::uint32_t missing_left_flag = 1U << 31;
   static constexpr std::uint32_t categorical_flag = 1U << 30;
@@ -33,7 +33,7 @@ struct CompactNode {
   bool is_categorical() const { return (feature & categorical_flag) != 0; }
 };
 
-// What the leaves of all trees of a forest hold.
+// The contents of the leaves, the same for all trees of a forest.
 struct LeafShape {
   criterion::CriterionKind criterion = criterion::CriterionKind::squared_error;
   std::vector<std::uint32_t> n_classes;  // classification: per output
@@ -90,15 +90,11 @@ struct CompactTree {
 CompactTree compact(const Tree& tree, const LeafShape& shape,
                     std::span<const std::int32_t> n_categories);
 
-// The whole tree again, nodes in pre-order.
+// The full tree, with nodes in pre-order.
 Tree expand(const CompactTree& tree, const LeafShape& shape,
             std::span<const std::int32_t> n_categories);
 
 // The values of a leaf, width() numbers.
 void leaf_values(const CompactTree& tree, const LeafShape& shape, std::size_t leaf, double* out);
-
-// Throws InputError unless every index of the tree is within bounds.
-void check_tree(const CompactTree& tree, const LeafShape& shape,
-                std::span<const std::int32_t> n_categories);
 
 }  // namespace spinney::forest

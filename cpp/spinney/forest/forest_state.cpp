@@ -1,4 +1,5 @@
 #include "spinney/forest/forest_state.h"
+#include "spinney/forest/check_tree.h"
 
 #include <array>
 #include <cstring>
@@ -14,7 +15,7 @@ namespace {
 
 static_assert(sizeof(CompactNode) == 16 && alignof(CompactNode) == alignof(std::uint32_t));
 
-// Calls body with each array of a tree and its place in the state, in the order of visit_arrays.
+// Calls body with each array of a tree and its position in the state, in the order of visit_arrays.
 template <class Tree_, class State, class Body>
 void pair_up(Tree_& tree, State& state, const Body& body) {
   body(tree.thresholds, state.thresholds);

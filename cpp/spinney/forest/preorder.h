@@ -1,5 +1,5 @@
-// Children of nodes that are in pre-order, leaves numbered from left to right, as compact trees
-// have them: two bits a node say all, whether its left and its right child are leaves.
+// Children of nodes in pre-order, with leaves numbered from left to right, as in compact trees. Two
+// bits per node describe the tree: whether its left child and its right child are leaves.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace spinney::forest {
 inline constexpr std::uint8_t left_is_leaf = 1;
 inline constexpr std::uint8_t right_is_leaf = 2;
 
-// Fills the two children of each node of one tree. Bits that make no tree give children that do not
-// fit, which check_tree refuses.
+// Writes the two children of each node of one tree. If the bits do not describe a tree, check_tree
+// rejects the children.
 void number_children(std::span<const std::uint8_t> leaf_bits, std::int32_t* children);
 
 }  // namespace spinney::forest

@@ -1,5 +1,5 @@
-// An array of a tree: its own memory while the tree is made, or a view of somebody else's, such as
-// a file that is mapped. Who makes a view sees to it that the memory stays (CompactTree::owner).
+// An array of a tree: it owns its memory while the tree is built, or views other memory, such as a
+// mapped file. CompactTree::owner keeps viewed memory alive.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ template <class T>
 class TreeArray {
  public:
   TreeArray() = default;
-  // A copy has its own memory, whatever it is a copy of.
+  // A copy owns its memory, also if the original is a view.
   TreeArray(const TreeArray& other) : own_(other.begin(), other.end()) { follow(); }
   TreeArray(TreeArray&& other) noexcept
       : own_(std::move(other.own_)),
@@ -44,7 +44,7 @@ class TreeArray {
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
 
-  // What follows changes the array; a view becomes the array's own first.
+  // The following functions change the array; a view is copied first.
   std::span<T> edit() {
     keep();
     return own_;

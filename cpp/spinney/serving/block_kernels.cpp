@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "spinney/common/dispatch.h"
+
 namespace spinney::serving {
 
 namespace {
@@ -9,8 +11,9 @@ namespace {
 std::vector<const BlockKernels*> find_supported() {
   std::vector<const BlockKernels*> found{&baseline_block_kernels};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) found.push_back(&avx2_block_kernels);
-  if (__builtin_cpu_supports("avx512bw")) found.push_back(&avx512_block_kernels);
+  using common::InstructionSet;
+  if (common::instruction_set >= InstructionSet::avx2) found.push_back(&avx2_block_kernels);
+  if (common::instruction_set >= InstructionSet::avx512) found.push_back(&avx512_block_kernels);
 #elif defined(__aarch64__)
   found.push_back(&neon_block_kernels);
 #endif

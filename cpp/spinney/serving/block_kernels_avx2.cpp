@@ -1,5 +1,7 @@
 #include "spinney/serving/block_kernels.h"
 
+#include "spinney/common/compiler.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -63,7 +65,7 @@ struct Positions {
     const Vector value = _mm256_set1_epi16(static_cast<short>(one));
     const Vector lane_bit = _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048,
                                               4096, 8192, 16384, static_cast<short>(0x8000));
-#pragma GCC unroll 4
+    SPINNEY_UNROLL(4)
     for (int i = 0; i < 4; ++i) {
       const Vector all = _mm256_set1_epi16(static_cast<short>(bits >> (16 * i)));
       const Vector is_set = _mm256_cmpeq_epi16(both(all, lane_bit), lane_bit);

@@ -1,5 +1,7 @@
 #include "spinney/serving/block_kernels.h"
 
+#include "spinney/common/compiler.h"
+
 #if defined(__aarch64__)
 #include <arm_neon.h>
 
@@ -57,7 +59,7 @@ struct Positions {
     constexpr std::uint16_t bit_of_lane[] = {1, 2, 4, 8, 16, 32, 64, 128};
     const uint16x8_t lane_bit = vld1q_u16(bit_of_lane);
     const uint16x8_t value = vdupq_n_u16(one);
-#pragma GCC unroll 8
+    SPINNEY_UNROLL(8)
     for (int i = 0; i < 8; ++i) {
       const uint16x8_t all = vdupq_n_u16(static_cast<std::uint16_t>(bits >> (8 * i) & 255));
       v[i] = vorrq_u16(v[i], vandq_u16(vtstq_u16(all, lane_bit), value));

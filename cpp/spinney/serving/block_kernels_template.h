@@ -18,6 +18,7 @@
 
 #pragma once
 
+#include "spinney/common/compiler.h"
 #include "spinney/serving/block_kernels.h"
 
 namespace spinney::serving {
@@ -33,20 +34,20 @@ SPINNEY_TARGET void apply(const CodeSplit* begin, const CodeSplit* end, const st
   constexpr std::size_t n_registers = BlockKernels::apply_rows / n_bytes;
   for (std::size_t first = 0; first < n; first += BlockKernels::apply_rows) {
     Vector at[n_registers];  // stay in registers; the compiler's loop would store them each time
-#pragma GCC unroll 16
+    SPINNEY_UNROLL(16)
     for (std::size_t v = 0; v < n_registers; ++v) at[v] = load(position + first + v * n_bytes);
     for (const CodeSplit* split = begin; split < end; ++split) {
       const std::uint8_t* const of = codes + split->lane * BlockKernels::block_rows + first;
       const Vector here = splat(split->position);
       const Vector last_left = splat(split->last_left);
       const Vector right = splat(split->right);
-#pragma GCC unroll 16
+      SPINNEY_UNROLL(16)
       for (std::size_t v = 0; v < n_registers; ++v) {
         const Mask moves = both(equal(at[v], here), above(load(of + v * n_bytes), last_left));
         at[v] = choose(moves, right, at[v]);
       }
     }
-#pragma GCC unroll 16
+    SPINNEY_UNROLL(16)
     for (std::size_t v = 0; v < n_registers; ++v) store(at[v], position + first + v * n_bytes);
   }
 }
@@ -58,7 +59,7 @@ struct Bits {
 
 SPINNEY_TARGET inline Bits load_bits(const std::uint64_t* from) {
   Bits bits;
-#pragma GCC unroll 4
+  SPINNEY_UNROLL(4)
   for (std::size_t i = 0; i < n_vectors; ++i) {
     bits.v[i] = load(reinterpret_cast<const std::uint8_t*>(from) + i * sizeof(Vector));
   }
@@ -66,13 +67,14 @@ SPINNEY_TARGET inline Bits load_bits(const std::uint64_t* from) {
 }
 
 SPINNEY_TARGET inline void store_bits(const Bits& bits, std::uint64_t* to) {
-#pragma GCC unroll 4
+  SPINNEY_UNROLL(4)
   for (std::size_t i = 0; i < n_vectors; ++i) {
     store(bits.v[i], reinterpret_cast<std::uint8_t*>(to) + i * sizeof(Vector));
   }
 }
 
-// Of four bits of the codes: equal[v] and above[v] are the rows whose bits make v, or more than v.
+// Comparisons of four bits of the codes: equal[v] are the rows where they are v, above[v] those
+// where they are larger.
 struct Half {
   Bits equal[16];
   Bits above[16];
@@ -136,7 +138,7 @@ constexpr int inlined_levels = 5;  // whose selections are unrolled
 
 SPINNEY_TARGET inline Bits select_bits(const Bits& bits, const Bits& right, const Bits& left) {
   Bits out;
-#pragma GCC unroll 4
+  SPINNEY_UNROLL(4)
   for (std::size_t i = 0; i < n_vectors; ++i) {
     out.v[i] = select(bits.v[i], right.v[i], left.v[i]);
   }
@@ -145,8 +147,9 @@ SPINNEY_TARGET inline Bits select_bits(const Bits& bits, const Bits& right, cons
 
 // Selects one of 2^n results by the directions at the n levels above, the highest level first.
 template <int n>
-SPINNEY_TARGET __attribute__((always_inline)) inline Bits select_result(
-    const std::uint32_t* splits, const std::uint64_t* results, const Bits* directions) {
+SPINNEY_TARGET SPINNEY_INLINE Bits select_result(const std::uint32_t* splits,
+                                                 const std::uint64_t* results,
+                                                 const Bits* directions) {
   if constexpr (n == 0) {
     return load_bits(results + splits[0] * n_words);
   } else {

@@ -88,6 +88,15 @@ Levels choose_levels(const forest::CompactTree& tree, const std::vector<std::siz
   return best;
 }
 
+// out[i]: codes[i], or 255 where the value is missing.
+SPINNEY_INLINE void raise_missing(const double* __restrict values, std::size_t n,
+                                  const std::uint8_t* __restrict codes,
+                                  std::uint8_t* __restrict out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    out[i] = static_cast<std::uint8_t>(codes[i] | (values[i] != values[i] ? 255 : 0));
+  }
+}
+
 }  // namespace
 
 // Thresholds of each feature in the trees of a chunk, ascending, and its columns.
@@ -125,15 +134,6 @@ struct BlockScorer::Cuts {
     return true;
   }
 };
-
-// out[i]: codes[i], or 255 where the value is missing.
-SPINNEY_KERNEL static void raise_missing(const double* __restrict values, std::size_t n,
-                                         const std::uint8_t* __restrict codes,
-                                         std::uint8_t* __restrict out) {
-  for (std::size_t i = 0; i < n; ++i) {
-    out[i] = static_cast<std::uint8_t>(codes[i] | (values[i] != values[i] ? 255 : 0));
-  }
-}
 
 void BlockScorer::apply_splits(const CodeSplit* begin, const CodeSplit* end,
                                const std::uint8_t* codes, const std::uint32_t* categories,
@@ -341,7 +341,7 @@ void BlockScorer::encode(const Chunk& chunk, const Value* rows, std::size_t stri
         std::uint8_t* const to = codes + 2 * (begin + c) * block + first;
         table::count_below(of, count, chunk.searches[static_cast<std::size_t>(column.search)], to);
         // A missing value is below every threshold in one lane and above all in the other.
-        raise_missing(of, count, to, to + block);
+        common::dispatch<raise_missing>(of, count, to, to + block);
       }
     }
   }
@@ -366,7 +366,7 @@ void BlockScorer::find_values(const ScoredTree& tree, const std::uint8_t* codes,
     std::array<std::uint32_t, in_flight> here;
     for (std::size_t i = 0; i < in_flight; ++i) here[i] = exits[at[first + i]];
     for (std::size_t k = 0; k < tree.n_steps; ++k) {
-#pragma GCC unroll 8
+      SPINNEY_UNROLL(8)
       for (std::size_t i = 0; i < in_flight; ++i) {
         const Step& step = steps[here[i]];
         const std::uint32_t code = codes[step.codes + first + i];

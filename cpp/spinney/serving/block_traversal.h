@@ -41,7 +41,7 @@ void descend_in_lanes(const Layout& layout, const Value* rows, std::size_t strid
   std::size_t n_started = n_lanes;
   std::size_t n_idle = 0;
   for (;;) {
-#pragma GCC unroll 16
+    SPINNEY_UNROLL(16)
     for (std::size_t i = 0; i < n_lanes; ++i) {
       const auto next = layout.next(at[i], row[i]);
       if (!layout.is_leaf(at[i], next)) [[likely]] {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t n_lanes = 16;  // rows that descend together, to hide the latency of loads
 
-// Features that any tree asks about, ascending.
+// Features of all splits, ascending.
 std::vector<std::uint32_t> used_features(const forest::Forest& forest) {
   std::vector<std::uint8_t> used(forest.n_features());
   for (const forest::CompactTree& tree : forest.trees) {
@@ -177,8 +177,8 @@ void read_blocks(const forest::Forest& forest, const table::Table& table, int n_
   const std::size_t share = n_rows / (4 * static_cast<std::size_t>(n_threads)) + 1;
   const std::size_t block =
       n_threads == 1 ? reader.max_rows() : std::clamp<std::size_t>(share, 8, reader.max_rows());
-  parallel_for((n_rows + block - 1) / block, n_threads, [&](std::size_t piece, int) {
-    const std::size_t first = piece * block;
+  parallel_for((n_rows + block - 1) / block, n_threads, [&](std::size_t number, int) {
+    const std::size_t first = number * block;
     const std::size_t n = std::min(block, n_rows - first);
     reader.read(first, n, [&](const auto* rows, std::size_t stride, bool may_miss) {
       body(first, n, rows, stride, may_miss);

@@ -1,5 +1,5 @@
-// Rows on their way through the trees of a forest. A block of rows is read once and goes through
-// all trees, in their order, so sums do not depend on threads.
+// Predictions of forests. A block of rows is read once and descends all trees in their order, so
+// sums do not depend on threads.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace spinney::serving {
 
-// leaf[i] = number of the leaf of tree that row i reaches; rows are `stride` values apart.
+// leaf[i] = leaf of row i; rows are `stride` values apart. may_miss: values may be NaN.
 template <class Value>
 void descend(const forest::CompactTree& tree, const Value* rows, std::size_t stride, std::size_t n,
              bool may_miss, std::uint32_t* leaf);
 
-// Calls body(first, n, tree, leaves) for blocks of rows and trees; for one block the trees come in
-// their order, on one thread.
+// Calls body(first, n, tree, leaves) for blocks of rows and trees: for one block, in the order of
+// the trees, on one thread.
 void visit_leaves(const forest::Forest& forest, const table::Table& table, int n_threads,
                   const std::function<void(std::size_t first, std::size_t n, std::size_t tree,
                                            const std::uint32_t* leaves)>& body);
@@ -35,18 +35,18 @@ void apply(const forest::Forest& forest, const table::Table& table, int n_thread
 void sum_moments(const forest::Forest& forest, const table::Table& table, const double* centre,
                  int n_threads, double* sums, double* squares);
 
-// The mean number of questions that part a row from n − 1 others at random.
+// The mean number of random splits that separate a row from n − 1 others.
 double mean_path_length(double n);
 
-// Isolation: sums[row] = how deep the row's leaves lie, and how much deeper their rows would have
-// been parted on average.
+// Isolation forests: sums[row] = sum over the trees of the depth of the row's leaf plus the mean
+// path length of its rows.
 void sum_path_lengths(const forest::Forest& forest, const table::Table& table, int n_threads,
                       double* sums);
 
-// out[tree * n_features + feature] = share of the feature in the tree's decrease of the impurity.
+// out[tree * n_features + feature] = fraction of the tree's impurity decrease due to the feature.
 void impurity_importances(const forest::Forest& forest, int n_threads, double* out);
 
-// out[row * width … ) = sum over the trees of the leaves' values, or of their votes.
+// out[row * width + k] = sum over the trees of the leaf values, or of their votes.
 void sum_predictions(const forest::Forest& forest, const table::Table& table, bool hard_votes,
                      int n_threads, double* out);
 

@@ -22,7 +22,7 @@ using common::worthwhile_threads;
 namespace {
 
 constexpr std::size_t n_lanes = 8;  // rows that descend together, to hide the latency of loads
-constexpr std::size_t shallow = 6;  // up to this depth looking for leaves costs more than steps
+constexpr std::size_t shallow = 6;  // up to this depth, a search for leaves costs more than steps
 constexpr std::size_t block_rows = 1024;        // rows a thread takes at a time
 constexpr std::size_t warm_bytes = 256 * 1024;  // of rows brought into the cache at a time
 
@@ -45,35 +45,11 @@ void check_finite(const table::Column& column, std::size_t first, std::size_t n)
   }
 }
 
-void check_tree(const TreeView& tree) {
-  const auto require = [](bool holds) {
-    if (!holds) throw InputError("the arrays of a tree do not fit together");
-  };
-  const std::size_t n = tree.left.size();
-  require(n > 0 && n < (std::size_t{1} << 31) && tree.right.size() == n &&
-          tree.feature.size() == n && tree.threshold.size() == n && tree.missing_left.size() == n &&
-          tree.category_start.size() == n);
-  std::vector<std::uint8_t> reached(n);
-  for (std::size_t node = 0; node < n; ++node) {
-    if (tree.left[node] < 0) continue;
-    for (const std::int64_t child : {tree.left[node], tree.right[node]}) {
-      // A child after its parent, and of no other: every way ends, and each place has one.
-      require(child > static_cast<std::int64_t>(node) && child < static_cast<std::int64_t>(n));
-      require(reached[static_cast<std::size_t>(child)] == 0);
-      reached[static_cast<std::size_t>(child)] = 1;
-    }
-    require(tree.feature[node] >= 0 && tree.feature[node] < (std::int64_t{1} << 30));
-    const std::int64_t start = tree.category_start[node];
-    require(start == forest::no_categories ||
-            (start >= 0 && start < static_cast<std::int64_t>(tree.category_bits.size())));
-  }
-}
-
 }  // namespace
 
-Predictor::Predictor(const TreeView& tree)
+Predictor::Predictor(const forest::TreeView& tree)
     : bits_(tree.category_bits.begin(), tree.category_bits.end()) {
-  check_tree(tree);
+  forest::check_tree(tree);
   const std::size_t n = tree.left.size();
   parent_.assign(n, -1);
   nodes_.reserve(n + 1);
@@ -92,7 +68,7 @@ Predictor::Predictor(const TreeView& tree)
     const Visit visit = stack.back();
     stack.pop_back();
     if (tree.left[visit.node] < 0) {
-      // !(x > inf) holds for every x, NaN included: a leaf always steps to itself.
+      // !(x > inf) holds for every x, also for NaN: a leaf always leads to itself.
       nodes_[visit.at] = {std::numeric_limits<double>::infinity(), missing_left_flag, visit.at};
       depth_sum += visit.depth;
       max_depth_ = std::max(max_depth_, visit.depth);
@@ -126,7 +102,7 @@ Predictor::Predictor(const TreeView& tree)
   for (PackedNode& node : narrow_nodes_) {
     const auto feature = static_cast<std::int32_t>(node.feature & feature_mask);
     const auto slot = std::lower_bound(used_.begin(), used_.end(), feature) - used_.begin();
-    // A leaf asks nothing and names column 0, which is slot 0 here.
+    // A leaf reads slot 0 and ignores the value.
     const bool is_leaf = node.child == static_cast<std::uint32_t>(&node - narrow_nodes_.data());
     node.feature =
         (node.feature & ~feature_mask) | (is_leaf ? 0U : static_cast<std::uint32_t>(slot));
@@ -142,10 +118,10 @@ Predictor::Predictor(const TreeView& tree)
   for (const PackedNode& node : nodes_) {
     if ((node.feature & categorical_flag) == 0) continue;
     const auto feature = static_cast<std::int32_t>(node.feature & feature_mask);
-    const auto place =
+    const auto slot =
         std::lower_bound(categorical_.begin(), categorical_.end(), feature) - categorical_.begin();
     const auto start = static_cast<std::size_t>(std::bit_cast<std::int64_t>(node.threshold));
-    std::size_t& n_bits = n_bits_[static_cast<std::size_t>(place)];
+    std::size_t& n_bits = n_bits_[static_cast<std::size_t>(slot)];
     n_bits = std::min(n_bits, 32 * (bits_.size() - start));
   }
   mean_depth_ = static_cast<double>(depth_sum) / static_cast<double>(n_leaves);
@@ -154,15 +130,15 @@ Predictor::Predictor(const TreeView& tree)
 void Predictor::check_columns(const table::Table& table) const {
   if (table.n_features() == 0 ||
       (!used_.empty() && static_cast<std::size_t>(used_.back()) >= table.n_features())) {
-    throw InputError("X has fewer columns than the tree asks about");
+    throw InputError("X has fewer columns than the tree has features");
   }
   for (std::size_t i = 0; i < categorical_.size(); ++i) {
     const table::Column& column = table.columns[static_cast<std::size_t>(categorical_[i])];
     if (column.kind != table::ColumnKind::categorical) {
-      throw InputError("X has numbers where the tree asks about categories");
+      throw InputError("X has a numeric column where the tree splits on categories");
     }
     if (static_cast<std::size_t>(column.n_categories) > n_bits_[i]) {
-      throw InputError("X has more categories than the tree knows");
+      throw InputError("X has more categories than the tree");
     }
   }
 }
@@ -231,7 +207,7 @@ void Predictor::run(const table::Table& table, int n_threads, const Done& done) 
   const std::size_t warm_rows = std::clamp<std::size_t>(
       warm_bytes / (sizeof(double) * std::max<std::size_t>(table.n_features(), 1)), n_lanes,
       block_rows);
-  // A C-contiguous matrix is read where it is; anything else a block of rows at a time.
+  // A C-contiguous matrix is read in place; other tables are copied block by block.
   const std::size_t n_features = table.n_features();
   const table::Column& first_column = table.columns[0];
   const auto item = static_cast<std::ptrdiff_t>(
@@ -245,8 +221,8 @@ void Predictor::run(const table::Table& table, int n_threads, const Done& done) 
       const std::byte* data =
           first_column.data + static_cast<std::ptrdiff_t>(first) * first_column.stride;
       const auto stride = static_cast<std::size_t>(first_column.stride / item);
-      // Looking for special values first also brings the rows into the cache, in order, which makes
-      // the descent, which jumps about in them, twice as fast.
+      // The search for special values also brings the rows into the cache, in order. The descent
+      // reads them in random order and is twice as fast then.
       const auto read = [&](const auto* rows) {
         for (std::size_t i = 0; i < n; i += warm_rows) {
           const std::size_t m = std::min(warm_rows, n - i);
@@ -267,7 +243,7 @@ void Predictor::run(const table::Table& table, int n_threads, const Done& done) 
       if (!table.known_finite) {
         for (const table::Column& column : table.columns) check_finite(column, first, n);
       }
-      // Only the columns that are asked about: a sparse table may have a million others.
+      // Only the columns of splits: a sparse table may have a million others.
       const std::size_t width = std::max<std::size_t>(used_.size(), 1);
       std::vector<double> rows(n * width);
       for (std::size_t slot = 0; slot < used_.size(); ++slot) {

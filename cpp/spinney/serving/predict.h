@@ -1,6 +1,5 @@
-// Which leaf a row falls into. The tree is packed for reading: 16 bytes a node, siblings side by
-// side, leaves that lead to themselves, so that a step has no branch and many rows can be in
-// flight.
+// Prediction with one tree. Its nodes are packed: 16 bytes per node, siblings side by side, and
+// leaves that lead to themselves, so that a step has no branch and many rows descend at a time.
 #pragma once
 
 #include <cstdint>
@@ -8,38 +7,28 @@
 #include <vector>
 
 #include "spinney/common/types.h"
+#include "spinney/forest/check_tree.h"
 #include "spinney/table/table.h"
 
 namespace spinney::serving {
 
-// The arrays of a tree as the caller has them.
-struct TreeView {
-  std::span<const std::int64_t> left;
-  std::span<const std::int64_t> right;
-  std::span<const std::int64_t> feature;
-  std::span<const double> threshold;
-  std::span<const std::uint8_t> missing_left;
-  std::span<const std::int64_t> category_start;
-  std::span<const std::uint32_t> category_bits;
-};
-
 class Predictor {
  public:
   // Throws InputError unless the arrays are those of one tree.
-  explicit Predictor(const TreeView& tree);
+  explicit Predictor(const forest::TreeView& tree);
 
   std::size_t n_nodes() const { return parent_.size(); }
 
   // leaf[row] = index of the leaf in the tree's arrays.
   void apply(const table::Table& table, int n_threads, std::int64_t* leaf) const;
-  // out[row * width … ) = values[leaf * width … ).
+  // out[row * width + k] = values[leaf * width + k].
   void predict(const table::Table& table, int n_threads, const double* values, std::size_t width,
                double* out) const;
   // out[row] = labels[leaf], for instance a class per leaf.
   void predict_labels(const table::Table& table, int n_threads, const std::int64_t* labels,
                       std::int64_t* out) const;
-  // Nodes on the way of each row: ancestors of its leaf, root first. Appends to the two arrays of a
-  // compressed sparse row matrix (indptr has n_rows+1 places).
+  // The path of each row, root first. Appends to the two arrays of a compressed sparse row matrix
+  // (indptr has n_rows + 1 elements).
   void decision_path(const table::Table& table, int n_threads, std::vector<std::int64_t>& indptr,
                      std::vector<std::int64_t>& indices) const;
 
@@ -67,13 +56,13 @@ class Predictor {
   void check_columns(const table::Table& table) const;
 
   std::vector<PackedNode> nodes_;
-  std::vector<PackedNode> narrow_nodes_;  // the same, features numbered by their place in used_
+  std::vector<PackedNode> narrow_nodes_;  // the same, with indices into used_ as features
   std::vector<std::int64_t> original_;    // packed position → index in the tree's arrays
   std::vector<std::int64_t> parent_;      // by index in the tree's arrays
   std::vector<std::uint32_t> bits_;
-  std::vector<std::int32_t> used_;         // features that any node asks about, ascending
-  std::vector<std::int32_t> categorical_;  // features asked about as categories, ascending
-  std::vector<std::size_t> n_bits_;        // categories that the bits have room for, of each
+  std::vector<std::int32_t> used_;         // features of splits, ascending
+  std::vector<std::int32_t> categorical_;  // features of categorical splits, ascending
+  std::vector<std::size_t> n_bits_;        // categories that the bit sets can hold, of each
   bool has_categories_ = false;
   std::size_t max_depth_ = 0;
   double mean_depth_ = 0;

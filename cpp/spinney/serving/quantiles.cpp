@@ -15,8 +15,8 @@ struct Mass {
   double weight;
 };
 
-// Quantiles of a weighted sample: each point stands in the middle of its mass, and between two
-// points the distribution is linear.
+// Quantiles of a weighted sample: each point is at the middle of its mass, and the distribution is
+// linear between two points.
 void quantiles_of(std::vector<Mass>& sample, std::span<const double> q, double* out) {
   std::sort(sample.begin(), sample.end(), [](const Mass& a, const Mass& b) {
     return a.value < b.value || (a.value == b.value && a.weight < b.weight);
@@ -26,7 +26,7 @@ void quantiles_of(std::vector<Mass>& sample, std::span<const double> q, double* 
   for (std::size_t k = 0; k < q.size(); ++k) {
     const double wanted = q[k] * total;
     double before = 0;  // mass of the points passed
-    double middle = 0;  // of the point passed last
+    double middle = 0;  // of the last point passed
     double& quantile = out[k];
     quantile = sample.back().value;
     for (std::size_t i = 0; i < sample.size(); ++i) {
@@ -54,7 +54,8 @@ void predict_quantiles(const forest::Forest& forest, const table::Table& table,
   for (const forest::CompactTree& tree : forest.trees) {
     for (const std::uint32_t row : tree.members) {
       if (row >= n_targets) {
-        throw common::InputError("a forest's leaves have rows that the targets lack");
+        throw common::InputError(
+            "the leaves of a forest refer to rows that the targets do not have");
       }
     }
   }

@@ -30,7 +30,7 @@ std::size_t RowScorer::n_out() const {
 
 void RowScorer::score(const double* row, double* out) const {
   if (categorical_.empty()) return score_known(row, out);
-  // A code that no category has would be looked up beyond the sets: it counts as missing.
+  // An unknown code counts as missing.
   std::vector<double> known(row, row + n_features());
   for (const std::size_t f : categorical_) {
     const auto beyond = static_cast<double>(forest_.n_categories[f]);
@@ -104,8 +104,8 @@ void add_rounds(const forest::Forest& forest, const table::Table& table, std::si
   const std::size_t block =
       std::clamp<std::size_t>(share, 8, std::min<std::size_t>(most, reader.max_rows()));
   const auto by_blocks_of_rows = [&](const auto& body) {
-    parallel_for((n_rows + block - 1) / block, threads, [&](std::size_t piece, int) {
-      const std::size_t begin = piece * block;
+    parallel_for((n_rows + block - 1) / block, threads, [&](std::size_t number, int) {
+      const std::size_t begin = number * block;
       const std::size_t n = std::min(block, n_rows - begin);
       reader.read(begin, n, [&](const auto* values, std::size_t stride, bool may_miss) {
         body(values, stride, n, may_miss, out + begin * n_scores * width);

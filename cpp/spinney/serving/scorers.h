@@ -1,4 +1,4 @@
-// Predictions of boosted trees: of one row with the least delay, and of many rows at once.
+// Predictions of boosted trees: for single rows with little delay, and for many rows at once.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace spinney::serving {
 
-// From a raw score to what is predicted.
+// The function from a raw score to the prediction.
 enum class Link : std::uint8_t {
   identity,
   exponential,
-  probability,  // of the one thing that is predicted
-  logistic,     // both classes
+  probability,  // of the positive class or event
+  logistic,     // probabilities of both classes
   twice_logistic,
   softmax,
 };
 
-// One row at a time, with everything prepared: out has one number a score, or two for the logistic
-// links (both classes). The forest must outlive it.
+// Predicts one row at a time. `out` has one number per score, or two (both classes) for the
+// logistic links. The forest must outlive the scorer.
 class RowScorer {
  public:
   RowScorer(const forest::Forest& forest, std::vector<double> baseline, std::size_t n_rounds,
@@ -39,8 +39,8 @@ class RowScorer {
   std::vector<std::size_t> categorical_;  // features
 };
 
-// out[row][score] += the values of the trees of the rounds [first, last), of which each has
-// n_scores; where leaves have several weights, a tree has all scores and n_scores is 1.
+// out[row][score] += values of the trees of rounds [first, last). A round has n_scores trees, one
+// per score; if leaves are vectors, it has one tree for all scores, and n_scores is 1.
 void add_rounds(const forest::Forest& forest, const table::Table& table, std::size_t n_scores,
                 std::size_t first, std::size_t last, int n_threads, double* out);
 

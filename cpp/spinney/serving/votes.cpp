@@ -14,7 +14,7 @@ namespace {
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
-std::size_t place_of_largest(const double* values, std::size_t n) {
+std::size_t index_of_largest(const double* values, std::size_t n) {
   return static_cast<std::size_t>(std::max_element(values, values + n) - values);
 }
 
@@ -33,7 +33,7 @@ void add_log_votes(const double* p, std::size_t n_classes, double* out) {
 void add_votes(const forest::Forest& forest, const table::Table& table, const double* tree_weights,
                bool real, std::size_t first, std::size_t last, int n_threads, double* out) {
   const std::size_t n_classes = forest.shape.width();
-  forest::Forest part;  // the trees asked for
+  forest::Forest part;  // trees [first, last)
   part.shape = forest.shape;
   part.n_categories = forest.n_categories;
   part.trees.assign(forest.trees.begin() + static_cast<std::ptrdiff_t>(first),
@@ -49,7 +49,7 @@ void add_votes(const forest::Forest& forest, const table::Table& table, const do
       if (real) {
         add_log_votes(p.data(), n_classes, of_leaf);
       } else {
-        of_leaf[place_of_largest(p.data(), n_classes)] = tree_weights[first + t];
+        of_leaf[index_of_largest(p.data(), n_classes)] = tree_weights[first + t];
       }
     }
   }
