@@ -68,11 +68,11 @@ void bind_adaboost(nb::module_& m) {
          bool real, std::size_t first, std::size_t last, int n_threads,
          const OutArray<double>& out) {
         if (first > last || last > forest.trees.size() || last > tree_weights.size()) {
-          throw common::InputError("add_votes: no such trees");
+          throw common::InputError("add_votes: tree index out of range");
         }
         if (out.size() != bound.table.n_rows * forest.shape.width()) {
           throw common::InputError(
-              "add_votes: out needs a row for each row, a column for each class");
+              "add_votes: out must have one row per row and one column per class");
         }
         const nb::gil_scoped_release release;
         serving::add_votes(forest, bound.table, tree_weights.data(), real, first, last, n_threads,

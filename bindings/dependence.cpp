@@ -21,10 +21,10 @@ void bind_dependence(nb::module_& m) {
         const std::size_t n_sums = by_row ? bound.table.n_rows : 1;
         if (values.shape(1) != features.size() ||
             out.size() != n_sums * values.shape(0) * n_scores) {
-          throw common::InputError("settings need other places than were given");
+          throw common::InputError("values or out has the wrong size for these settings");
         }
         if (hard_votes && !criterion::is_classification(forest.shape.criterion)) {
-          throw common::InputError("a forest of numbers has no votes");
+          throw common::InputError("hard_votes needs a forest of classifiers");
         }
         const explain::Settings settings{features, values.shape(0), values.data()};
         const explain::TreeSum sum{forest, n_trees, n_scores, one_each, hard_votes};
@@ -44,10 +44,10 @@ void bind_dependence(nb::module_& m) {
         const std::size_t n_settings = groups.size() * orders.shape(0);
         if (orders.shape(1) != bound.table.n_rows || n_threads < 1 ||
             out.size() != bound.table.n_rows * n_settings * n_scores) {
-          throw common::InputError("shuffles need other places than were given");
+          throw common::InputError("orders or out has the wrong size for these shuffles");
         }
         if (hard_votes && !criterion::is_classification(forest.shape.criterion)) {
-          throw common::InputError("a forest of numbers has no votes");
+          throw common::InputError("hard_votes needs a forest of classifiers");
         }
         const explain::Shuffles shuffles{std::move(groups), orders.shape(0), orders.data()};
         const explain::TreeSum sum{forest, n_trees, n_scores, one_each, hard_votes};

@@ -46,7 +46,8 @@ void grow(forest::Forest& forest, const BoundPrepared& bound, const BoundTargets
   if (targets.targets.n_outputs != forest.shape.n_outputs ||
       targets.targets.n_classes != forest.shape.n_classes ||
       targets.targets.n_rows != bound.bound.table.n_rows) {
-    throw common::InputError("a forest was to grow on other targets than it is for");
+    throw common::InputError(
+        "targets: the number of rows, outputs or classes does not match the forest");
   }
   if (seeds) options.tree_seeds = seeds->data();
   if (draw_weights) options.draw_weights = draw_weights->data();
@@ -65,30 +66,31 @@ void grow(forest::Forest& forest, const BoundPrepared& bound, const BoundTargets
   ensemble::grow_forest(*bound.prepared, targets.targets, options, forest, out_of_bag, watch);
 }
 
-// Places for answers come from Python, where their number may follow from a model that is wrong.
-void require_places(std::size_t given, std::size_t needed) {
+// Output arrays come from Python, where their size may follow from an inconsistent model.
+void require_size(std::size_t given, std::size_t needed) {
   if (given != needed) {
-    throw common::InputError("a forest's answers need other places than were given");
+    throw common::InputError("output array has the wrong size: expected " + std::to_string(needed) +
+                             " elements, got " + std::to_string(given));
   }
 }
 
-// Leaves that hold numbers, one for each output.
-void require_numbers(const forest::Forest& forest) {
+// Throws InputError unless the leaves have one numeric value per output.
+void require_regression(const forest::Forest& forest) {
   if (criterion::is_classification(forest.shape.criterion)) {
-    throw common::InputError("a forest of classes was asked for numbers");
+    throw common::InputError("a forest of classifiers does not predict numeric values");
   }
 }
 
-// Arrays that a forest views are checked once, so that nobody may write to them afterwards.
+// Arrays that a forest views are checked once, so they must be read-only.
 template <class T>
 void require_fixed(std::span<const T> array, nb::handle given) {
   if (nb::cast<bool>(given.attr("flags").attr("writeable")) ||
       reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) != 0) {
-    throw common::InputError("a forest is made of arrays that are read-only and aligned");
+    throw common::InputError("arrays of a forest must be read-only and aligned");
   }
 }
 
-// Keeps an object of Python's for the core, whose threads may let it go without holding the lock.
+// Keeps a Python object alive; threads of the core may release it without the GIL.
 std::shared_ptr<const void> owner_of(const nb::object& object) {
   return {object.inc_ref().ptr(), [](PyObject* held) {
             if (!nb::is_alive()) return;
@@ -163,13 +165,13 @@ void bind_ensemble(nb::module_& m) {
       .def_prop_ro("importances",
                    [](const ensemble::OutOfBag& self) { return copy(self.importances); });
 
-  // Rows that tell a tree the order of categories, so that they are not asked about out of the bag.
+  // Rows that determine a tree's order of categories; they are not out-of-bag rows of this tree.
   m.def(
-      "tells_order",
+      "determines_order",
       [](std::uint64_t tree_seed, std::size_t n_rows) {
         std::vector<std::uint8_t> out(n_rows);
         for (std::size_t row = 0; row < n_rows; ++row) {
-          out[row] = ensemble::tells_order(tree_seed, static_cast<common::Row>(row));
+          out[row] = ensemble::determines_order(tree_seed, static_cast<common::Row>(row));
         }
         return to_numpy(std::move(out));
       },
@@ -181,7 +183,8 @@ void bind_ensemble(nb::module_& m) {
         std::span<const std::uint8_t> left = view(leaf_bits);
         std::size_t done = 0;
         for (const std::uint64_t size : view(sizes)) {
-          if (size > left.size()) throw common::InputError("trees have more nodes than there are");
+          if (size > left.size())
+            throw common::InputError("sizes: the trees have more nodes than leaf_bits");
           forest::number_children(left.first(size), children.data() + 2 * done);
           left = left.subspan(size);
           done += size;
@@ -227,7 +230,7 @@ void bind_ensemble(nb::module_& m) {
           "part",
           [](const forest::Forest& self, std::size_t first, std::size_t last) {
             if (first > last || last > self.trees.size()) {
-              throw common::InputError("part: no such trees");
+              throw common::InputError("part: tree index out of range");
             }
             forest::Forest out{self.shape, self.n_categories, {}};
             for (std::size_t t = first; t < last; ++t) out.trees.push_back(self.trees[t]);
@@ -239,7 +242,7 @@ void bind_ensemble(nb::module_& m) {
           [](forest::Forest& self, const forest::Forest& more) {
             if (more.shape.width() != self.shape.width() ||
                 more.n_categories != self.n_categories) {
-              throw common::InputError("extend: trees of another kind");
+              throw common::InputError("extend: the forests have different outputs or categories");
             }
             self.trees.insert(self.trees.end(), more.trees.begin(), more.trees.end());
           },
@@ -294,9 +297,9 @@ void bind_ensemble(nb::module_& m) {
           "sum_predictions",
           [](const forest::Forest& self, const BoundTable& bound, bool hard_votes, int n_threads,
              const OutArray<double>& out) {
-            require_places(out.size(), bound.table.n_rows * self.shape.width());
+            require_size(out.size(), bound.table.n_rows * self.shape.width());
             if (hard_votes && !criterion::is_classification(self.shape.criterion)) {
-              throw common::InputError("a forest of numbers has no votes");
+              throw common::InputError("hard_votes needs a forest of classifiers");
             }
             const nb::gil_scoped_release release;
             serving::sum_predictions(self, bound.table, hard_votes, n_threads, out.data());
@@ -306,7 +309,7 @@ void bind_ensemble(nb::module_& m) {
           "apply",
           [](const forest::Forest& self, const BoundTable& bound, int n_threads,
              const OutArray<std::int64_t>& out) {
-            require_places(out.size(), bound.table.n_rows * self.trees.size());
+            require_size(out.size(), bound.table.n_rows * self.trees.size());
             const nb::gil_scoped_release release;
             serving::apply(self, bound.table, n_threads, out.data());
           },
@@ -315,7 +318,7 @@ void bind_ensemble(nb::module_& m) {
           "path_lengths",
           [](const forest::Forest& self, const BoundTable& bound, int n_threads,
              const OutArray<double>& out) {
-            require_places(out.size(), bound.table.n_rows);
+            require_size(out.size(), bound.table.n_rows);
             const nb::gil_scoped_release release;
             serving::sum_path_lengths(self, bound.table, n_threads, out.data());
           },
@@ -323,7 +326,7 @@ void bind_ensemble(nb::module_& m) {
       .def(
           "importances",
           [](const forest::Forest& self, int n_threads, const OutArray<double>& out) {
-            require_places(out.size(), self.trees.size() * self.n_features());
+            require_size(out.size(), self.trees.size() * self.n_features());
             const nb::gil_scoped_release release;
             serving::impurity_importances(self, n_threads, out.data());
           },
@@ -332,10 +335,10 @@ void bind_ensemble(nb::module_& m) {
           "moments",
           [](const forest::Forest& self, const BoundTable& bound, const Array<double>& centre,
              int n_threads, const OutArray<double>& sums, const OutArray<double>& squares) {
-            require_numbers(self);
-            require_places(centre.size(), self.shape.width());
-            require_places(sums.size(), bound.table.n_rows * self.shape.width());
-            require_places(squares.size(), sums.size());
+            require_regression(self);
+            require_size(centre.size(), self.shape.width());
+            require_size(sums.size(), bound.table.n_rows * self.shape.width());
+            require_size(squares.size(), sums.size());
             const nb::gil_scoped_release release;
             serving::sum_moments(self, bound.table, centre.data(), n_threads, sums.data(),
                                  squares.data());
@@ -347,10 +350,10 @@ void bind_ensemble(nb::module_& m) {
           [](const forest::Forest& self, const BoundTable& bound, const Matrix<double>& targets,
              const std::optional<Array<double>>& weights, const Array<double>& q, int n_threads,
              const OutArray<double>& out) {
-            require_numbers(self);
-            require_places(targets.shape(0), self.shape.n_outputs);
-            if (weights) require_places(weights->size(), targets.shape(1));
-            require_places(out.size(), bound.table.n_rows * self.shape.n_outputs * q.size());
+            require_regression(self);
+            require_size(targets.shape(0), self.shape.n_outputs);
+            if (weights) require_size(weights->size(), targets.shape(1));
+            require_size(out.size(), bound.table.n_rows * self.shape.n_outputs * q.size());
             const nb::gil_scoped_release release;
             serving::predict_quantiles(self, bound.table, targets.data(), targets.shape(1),
                                        weights ? weights->data() : nullptr, view(q), n_threads,

@@ -26,7 +26,7 @@ std::vector<To> list_of(const Array<From>& array) {
   return {array.data(), array.data() + array.size()};
 }
 
-// by_rows: shares of rows, not of their weights.
+// by_rows: fractions of rows instead of their weights.
 explain::GameTree as_game(forest::Tree&& from, bool by_rows, std::size_t output) {
   explain::GameTree tree;
   tree.width = from.value_size;
@@ -94,7 +94,8 @@ void bind_explain(nb::module_& m) {
           [](BoundExplainer& self, const forest::Forest& forest, std::size_t n_trees,
              std::size_t n_scores, bool one_each, bool by_rows, int n_threads) {
             if (n_trees > forest.trees.size() || n_scores == 0 || n_threads < 1) {
-              throw common::InputError("append_forest: there are fewer trees");
+              throw common::InputError(
+                  "append_forest: n_trees, n_scores or n_threads is out of range");
             }
             const nb::gil_scoped_release release;
             std::vector<explain::GameTree> trees(n_trees);
@@ -129,7 +130,7 @@ void bind_explain(nb::module_& m) {
                 n_features * (interactions ? n_features : 1) * self.explainer.n_outputs();
             if (out.size() != bound.table.n_rows * per_row || n_threads < 1) {
               throw common::InputError(
-                  "explain: out needs a number for each row, feature and output");
+                  "explain: out must have one number per row, feature and output");
             }
             common::Watch watch(make_hook(progress), self.n_trees * bound.table.n_rows);
             const nb::gil_scoped_release release;

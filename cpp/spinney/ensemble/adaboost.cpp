@@ -19,9 +19,9 @@ using common::Watch;
 namespace {
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
-constexpr double rounding = 1e-12;  // of an error that is no better than chance
+constexpr double rounding = 1e-12;  // tolerance for an error equal to chance
 
-std::size_t place_of_largest(const double* values, std::size_t n) {
+std::size_t index_of_largest(const double* values, std::size_t n) {
   return static_cast<std::size_t>(std::max_element(values, values + n) - values);
 }
 
@@ -30,10 +30,10 @@ class Learner {
  public:
   virtual ~Learner() = default;
   virtual void grow(std::uint64_t seed, Watch& watch) = 0;
-  // The tree grown last, and the weights of each class in its leaves: [node * n_classes + class].
+  // The last tree, and the class weights in its leaves: [node * n_classes + class].
   virtual const forest::Tree& tree() const = 0;
   virtual const std::vector<double>& sums() const = 0;
-  // Multiplies weights by the factors of their leaf and class; none falls below epsilon.
+  // Multiplies weights by the factors of their leaf and class; the minimum is epsilon.
   virtual void reweigh(const std::vector<double>& factors) = 0;
 };
 
@@ -114,7 +114,7 @@ class AnyLearner final : public Learner {
   tree::GrowOptions options_;
   double* weights_;
   std::size_t n_classes_;
-  // One of them: for trees that look at all columns, and for the rest.
+  // One of the two: the first for trees that search all columns.
   std::unique_ptr<tree::PresortedTable> presorted_;
   std::unique_ptr<tree::PreparedTable> prepared_;
   tree::TreeScratch scratch_;
@@ -126,7 +126,7 @@ class AdaBoost {
   AdaBoost(const table::Table& table, criterion::Targets targets, const AdaBoostOptions& options,
            double* weights)
       : options_(options), n_classes_(targets.n_classes[0]) {
-    // Rows without weight are left out; the others keep some.
+    // Rows with weight zero are ignored; other weights never reach zero.
     for (std::size_t row = 0; row < targets.n_rows; ++row) {
       if (weights[row] > 0) weights[row] = std::max(weights[row], epsilon);
     }
@@ -148,7 +148,7 @@ class AdaBoost {
   }
 
  private:
-  // False: it is the end.
+  // Returns false after the last tree.
   bool add_tree(std::size_t round, bool last, forest::Forest& forest, AdaBoostHistory& history,
                 Watch& watch) {
     learner_->grow(options_.seeds[round], watch);
@@ -179,18 +179,18 @@ class AdaBoost {
     return true;
   }
 
-  // The share of weight of the rows that the tree gets wrong.
+  // The weighted fraction of misclassified rows.
   double find_error() const {
     const forest::Tree& tree = learner_->tree();
     double all = 0;
     double wrong = 0;
     for (std::size_t node = 0; node < tree.size(); ++node) {
       if (tree.left[node] != forest::no_child) continue;
-      const std::size_t told = class_of(node);
+      const std::size_t predicted = class_of(node);
       for (std::size_t k = 0; k < n_classes_; ++k) {
         const double sum = learner_->sums()[node * n_classes_ + k];
         all += sum;
-        if (k != told) wrong += sum;
+        if (k != predicted) wrong += sum;
       }
     }
     return wrong / all;
@@ -198,10 +198,10 @@ class AdaBoost {
 
   std::size_t class_of(std::size_t node) const {
     const forest::Tree& tree = learner_->tree();
-    return place_of_largest(tree.value.data() + node * tree.value_size, n_classes_);
+    return index_of_largest(tree.value.data() + node * tree.value_size, n_classes_);
   }
 
-  // False if the sum of weights is not finite.
+  // Returns false if the sum of weights is not finite.
   bool reweigh(double weight) {
     const forest::Tree& tree = learner_->tree();
     std::vector<double> factors(tree.size() * n_classes_);

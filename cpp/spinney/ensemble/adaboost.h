@@ -1,5 +1,5 @@
-// AdaBoost on trees: each tree is grown with weights that stress what the ones before it got wrong.
-// The columns are coded once, for all rounds.
+// AdaBoost on trees: the weights of a round are larger for rows that earlier trees misclassify. The
+// columns are coded once for all rounds.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace spinney::ensemble {
 
 enum class AdaBoostKind : std::uint8_t {
-  samme,  // votes; a tree must beat guessing one of the classes
-  m1,     // votes; a tree must be right with more than half of the weight
+  samme,  // votes; a tree must be better than a random class
+  m1,     // votes; a tree must be right for more than half of the weight
   real,   // logarithms of class probabilities
 };
 
@@ -28,19 +28,19 @@ struct AdaBoostOptions {
 
 enum class AdaBoostEnd : std::uint8_t {
   complete,  // all rounds
-  perfect,   // a tree made no mistake: it is the last
-  useless,   // a tree was no better than chance: it was not taken
+  perfect,   // a tree had no error and is the last
+  useless,   // a tree was not better than chance and was discarded
   overflow,  // weights reached infinity
 };
 
 struct AdaBoostHistory {
   std::vector<double> weights;  // of the trees
-  std::vector<double> errors;   // of each tree under the weights that it was grown with
+  std::vector<double> errors;   // of each tree, with its round's weights
   AdaBoostEnd end = AdaBoostEnd::complete;
 };
 
-// Appends trees to the forest. targets has one output of classes; its weights are where the rounds
-// start from, they sum to one, and hold the last ones afterwards.
+// Appends trees to the forest. The targets are classes, one output. `weights` are the initial
+// weights, which sum to one; the function replaces them by the final ones.
 void adaboost(const table::Table& table, const criterion::Targets& targets,
               const AdaBoostOptions& options, double* weights, forest::Forest& forest,
               AdaBoostHistory& history, common::Watch& watch);

@@ -11,8 +11,7 @@ Bag::Bag(std::size_t n_rows, std::size_t n_drawn, bool replace, const double* we
   for (std::size_t row = 0; row < n_rows; ++row) total += weights[row];
   keep_.resize(n_rows);
   alias_.resize(n_rows);
-  // Each row's share in units of 1/n: what one has too little is filled up by one that has too
-  // much.
+  // Fractions in units of 1/n: each row below 1 is filled up by a row above 1.
   std::vector<Row> small;
   std::vector<Row> large;
   Row heaviest = 0;
@@ -34,7 +33,7 @@ Bag::Bag(std::size_t n_rows, std::size_t n_drawn, bool replace, const double* we
     }
   }
   for (const Row row : large) keep_[row] = 1;
-  // What rounding leaves over; a row without weight is never drawn.
+  // Remainders of rounding; a row with weight zero is never drawn.
   for (const Row row : small) {
     if (weights[row] > 0) {
       keep_[row] = 1;

@@ -14,17 +14,17 @@
 
 namespace spinney::ensemble {
 
-// Draws rows uniformly or in proportion to weights: with replacement by Walker's alias method (two
-// numbers a draw, whatever the weights), without replacement by drawing again what was drawn
-// before. Where that takes too long, as a few rows have nearly all of the weight, the rest is drawn
-// by exponential variates (Efraimidis and Spirakis 2006), to the same distribution.
+// Draws rows uniformly or in proportion to weights. With replacement: by Walker's alias method, two
+// random numbers per draw. Without replacement: rows drawn before are rejected. If that takes too
+// long because a few rows have nearly all of the weight, the remaining rows are drawn by
+// exponential variates (Efraimidis and Spirakis 2006), from the same distribution.
 class Bag {
  public:
   // weights: null for uniform.
   Bag(std::size_t n_rows, std::size_t n_drawn, bool replace, const double* weights);
 
-  // Calls visit with the rows drawn for a tree, in the order drawn, and adds them to counts, which
-  // come as zeros.
+  // Calls visit with the rows drawn for a tree, in the order drawn, and counts them; `counts` is
+  // zero before.
   template <class Visit>
   void draw(std::uint64_t tree_seed, std::uint32_t* counts, const Visit& visit) const {
     common::Stream stream(tree_seed, common::Purpose::rows, 0);

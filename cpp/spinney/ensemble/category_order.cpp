@@ -11,7 +11,7 @@ using common::Code;
 
 namespace {
 
-constexpr double prior_rows = 5;  // as many rows of the mean target are added to each category
+constexpr double prior_rows = 5;  // rows with the mean target, added to each category
 
 bool is_ordered(const table::Column& column) {
   return column.kind == table::ColumnKind::categorical && column.n_categories > 2;
@@ -58,7 +58,7 @@ std::vector<std::vector<Code>> order_categories(const table::Table& table,
       direction = direction_of(targets, stream);
       for (std::size_t row = 0; row < targets.n_rows; ++row) {
         if (counts != nullptr && counts[row] > 0) continue;
-        if (tells_order(tree_seed, static_cast<common::Row>(row))) {
+        if (determines_order(tree_seed, static_cast<common::Row>(row))) {
           rows.push_back(static_cast<common::Row>(row));
         }
       }
@@ -82,7 +82,7 @@ std::vector<std::vector<Code>> order_categories(const table::Table& table,
     std::vector<std::uint64_t> ties(n_codes);
     for (std::size_t code = 0; code < n_codes; ++code) {
       keys[code] = (sums[code] + prior_rows * mean) / (weights[code] + prior_rows);
-      ties[code] = stream.bits();  // categories that no row tells of: in random order
+      ties[code] = stream.bits();  // categories without rows: in random order
     }
     std::vector<Code> order(n_codes);
     std::iota(order.begin(), order.end(), Code{0});
@@ -90,8 +90,8 @@ std::vector<std::vector<Code>> order_categories(const table::Table& table,
       return keys[a] < keys[b] || (keys[a] == keys[b] && ties[a] < ties[b]);
     });
     ranks[f].resize(n_codes);
-    for (std::size_t place = 0; place < n_codes; ++place) {
-      ranks[f][order[place]] = static_cast<Code>(place);
+    for (std::size_t rank = 0; rank < n_codes; ++rank) {
+      ranks[f][order[rank]] = static_cast<Code>(rank);
     }
   }
   return ranks;

@@ -1,6 +1,5 @@
-// An order of the categories for a whole tree, found on rows that the tree does not see. Unpruned
-// trees that order many categories by the targets of a node's own rows learn these rows by heart;
-// an order from other rows tells as much about new ones.
+// An order of the categories for a whole tree, computed on rows that do not train the tree. An
+// unpruned tree that orders many categories by the targets of a node's own rows overfits them.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +11,21 @@
 
 namespace spinney::ensemble {
 
-// Half of the rows that a tree does not see, or of all rows if it sees them all, tell the order;
-// out of the bag a tree is asked only about rows that did not.
-inline bool tells_order(std::uint64_t tree_seed, common::Row row) {
+// Whether a row determines the order: half of the out-of-bag rows, or of all rows if none are out
+// of the bag. Such a row is not an out-of-bag row of this tree.
+inline bool determines_order(std::uint64_t tree_seed, common::Row row) {
   return (common::mix(
               common::combine(tree_seed, static_cast<std::uint64_t>(common::Purpose::orders)) +
               row) &
           1) != 0;
 }
 
-// Whether any column is ordered so.
+// Whether any column has more than two categories.
 bool has_ordered_categories(const table::Table& table);
 
-// ranks[feature][code] for every column of more than two categories: by mean target (of several
-// classes or outputs: of a random direction) over rows that `counts` leaves out (null: none), drawn
-// towards the mean of all where they are few.
+// ranks[feature][code] for every column of more than two categories: by mean target over rows with
+// count 0 (`counts` null: over all rows), shrunk to the mean of all. Several classes or outputs are
+// projected on a random direction.
 std::vector<std::vector<common::Code>> order_categories(const table::Table& table,
                                                         const criterion::Targets& targets,
                                                         const std::uint32_t* counts,

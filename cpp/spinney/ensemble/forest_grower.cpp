@@ -19,7 +19,7 @@ using common::Row;
 
 namespace {
 
-// Weights that make every class of the sample weigh the same.
+// Weights that give every class of the sample the same total.
 void balance(const criterion::Targets& targets, const std::uint32_t* counts, double* weights) {
   for (std::size_t o = 0; o < targets.n_outputs; ++o) {
     const std::uint32_t* labels = targets.labels + o * targets.n_rows;
@@ -55,7 +55,7 @@ void keep_members(const std::vector<Row>& rows, const std::uint32_t* counts,
   tree.members.shrink_to_fit();
 }
 
-// The tree without what cost-complexity pruning takes away.
+// The tree after cost-complexity pruning.
 forest::Tree pruned(const forest::Tree& tree, double alpha,
                     const std::vector<std::int32_t>& n_categories) {
   const std::vector<std::int64_t> left(tree.left.begin(), tree.left.end());
@@ -142,7 +142,7 @@ struct SmallTable {
   }
 };
 
-// One thread's arrays, used tree after tree.
+// One thread's buffers, reused from tree to tree.
 struct Sample {
   std::vector<std::uint32_t> counts;
   std::vector<double> weights;
@@ -171,27 +171,27 @@ void grow_forest(const tree::PreparedTable& prepared, const criterion::Targets& 
   const std::size_t first = forest.trees.size();
   forest.trees.resize(first + options.n_trees);
   if (prepared.bare && (!options.bootstrap || targets.values == nullptr)) {
-    throw common::InputError("a bare table is for small samples and numbers");
+    throw common::InputError("a bare table needs bootstrap samples and numeric targets");
   }
   OutOfBagTally tally(prepared.table, targets, forest, options, out_of_bag);
   const auto n_workers = static_cast<std::size_t>(std::max(1, options.n_threads));
   std::vector<Sample> samples(n_workers);
   const bool sampled = options.bootstrap || options.counts != nullptr;
 
-  const auto grow_one = [&](std::size_t piece, int worker) {
+  const auto grow_one = [&](std::size_t index, int worker) {
     Sample& sample = samples[static_cast<std::size_t>(worker)];
     tree::GrowOptions tree_options = options.tree;
-    tree_options.seed = seed_of_piece(options, piece);
+    tree_options.seed = seed_of(options, index);
     tree_options.n_threads = 1;
     if (options.features != nullptr) {
-      const std::int32_t* list = options.features + piece * options.n_features_per_tree;
+      const std::int32_t* list = options.features + index * options.n_features_per_tree;
       tree_options.features.assign(list, list + options.n_features_per_tree);
     }
     criterion::Targets own = targets;
     const std::uint32_t* counts = nullptr;
     if (sampled) {
       if (options.counts != nullptr) {
-        counts = options.counts + piece * n_rows;
+        counts = options.counts + index * n_rows;
       } else {
         sample.counts.assign(n_rows, 0);
         bag.draw(tree_options.seed, sample.counts.data(), [](std::size_t) {});
@@ -230,7 +230,7 @@ void grow_forest(const tree::PreparedTable& prepared, const criterion::Targets& 
       own.integral_weights = true;
       const tree::PreparedTable of_tree(small.table, tree_options.random_splits, 1);
       tree::grow_tree(of_tree, own, tree_options, watch, sample.scratch);
-      forest.trees[first + piece] =
+      forest.trees[first + index] =
           forest::compact(sample.scratch.tree, forest.shape, forest.n_categories);
       return;
     }
@@ -244,8 +244,8 @@ void grow_forest(const tree::PreparedTable& prepared, const criterion::Targets& 
     if (options.ccp_alpha > 0) grown = pruned(grown, options.ccp_alpha, forest.n_categories);
     forest::CompactTree tree = forest::compact(grown, forest.shape, forest.n_categories);
     if (options.keep_members) keep_members(sample.scratch.rows, counts, tree);
-    tally.add(piece, grown, tree, counts);
-    forest.trees[first + piece] = std::move(tree);
+    tally.add(index, grown, tree, counts);
+    forest.trees[first + index] = std::move(tree);
   };
   try {
     parallel_for(options.n_trees, options.n_threads, grow_one);

@@ -1,5 +1,5 @@
-// A forest: trees grown one by one, each from its own seed, and what is learned from the rows that
-// a tree did not see while it is still in the cache.
+// Growth of random forests: each tree has its own seed. Out-of-bag rows are evaluated as soon as a
+// tree is grown.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace spinney::ensemble {
 enum class Importance : std::uint8_t { none, corrected, permutation };
 
 struct ForestOptions {
-  // Its seed is the forest's, from which each tree derives its own; min_weight_leaf is a share of
-  // the tree's weight.
+  // Its seed is the forest's: each tree derives its own. min_weight_leaf is a fraction of the
+  // tree's weight.
   tree::GrowOptions tree;
   const std::uint64_t* tree_seeds = nullptr;  // of each tree, if they are given
   std::size_t first_tree = 0;
@@ -36,9 +36,9 @@ struct ForestOptions {
   std::size_t n_features_per_tree = 0;
   double ccp_alpha = 0;  // cost-complexity pruning of each tree, by impurity
   bool hard_votes = false;
-  bool out_of_bag = false;            // follow the rows that trees did not see
-  std::vector<common::Row> followed;  // … only these of them; empty: all
-  bool keep_members = false;          // remember the rows of leaves, for quantiles
+  bool out_of_bag = false;            // evaluate out-of-bag rows
+  std::vector<common::Row> followed;  // … only these rows; empty: all
+  bool keep_members = false;          // store the rows of leaves, for quantiles
   std::vector<double> centre;         // of the targets of each output: squares are taken around it
   Importance importance = Importance::none;
 };
@@ -48,15 +48,15 @@ constexpr std::uint64_t seed_of_tree(std::uint64_t forest_seed, std::size_t tree
   return common::combine(forest_seed, tree) >> 33;
 }
 
-inline std::uint64_t seed_of_piece(const ForestOptions& options, std::size_t piece) {
+inline std::uint64_t seed_of(const ForestOptions& options, std::size_t index) {
   return options.tree_seeds != nullptr
-             ? options.tree_seeds[piece]
-             : seed_of_tree(options.tree.seed, options.first_tree + piece);
+             ? options.tree_seeds[index]
+             : seed_of_tree(options.tree.seed, options.first_tree + index);
 }
 
-// What the rows out of the bag told. Fitting on adds to it.
+// Results of out-of-bag rows. A continued fit adds to them.
 struct OutOfBag {
-  std::vector<double> sums;            // [row][width] over the trees that did not see the row
+  std::vector<double> sums;            // [row][width] over the trees that did not train on the row
   std::vector<double> squares;         // regression: the same, of squares around the centre
   std::vector<std::uint32_t> n_trees;  // how many these are
   std::vector<double> curve;           // score of the first 1, 2, … trees: accuracy, or R²

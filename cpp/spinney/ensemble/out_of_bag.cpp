@@ -68,19 +68,19 @@ OutOfBagTally::OutOfBagTally(const table::Table& table, const criterion::Targets
   }
 }
 
-void OutOfBagTally::add(std::size_t piece, const forest::Tree& grown,
+void OutOfBagTally::add(std::size_t index, const forest::Tree& grown,
                         const forest::CompactTree& tree, const std::uint32_t* counts) {
   if (!options_.out_of_bag && options_.importance == Importance::none) return;
   Report report;
   const bool some = !options_.followed.empty() && options_.importance == Importance::none;
-  const std::size_t n_asked = some ? options_.followed.size() : targets_.n_rows;
-  for (std::size_t i = 0; i < n_asked; ++i) {
+  const std::size_t n_candidates = some ? options_.followed.size() : targets_.n_rows;
+  for (std::size_t i = 0; i < n_candidates; ++i) {
     const std::size_t row = some ? options_.followed[i] : i;
     if (counts == nullptr || counts[row] > 0) continue;
-    if (ordered_ && tells_order(seed_of_piece(options_, piece), static_cast<Row>(row))) continue;
+    if (ordered_ && determines_order(seed_of(options_, index), static_cast<Row>(row))) continue;
     report.rows.push_back(static_cast<Row>(row));
   }
-  if (options_.importance != Importance::none) importances(piece, grown, tree, report.rows);
+  if (options_.importance != Importance::none) importances(index, grown, tree, report.rows);
   if (!options_.out_of_bag) return;
   const std::size_t n = report.rows.size();
   report.values.resize(n * width_);
@@ -96,7 +96,7 @@ void OutOfBagTally::add(std::size_t piece, const forest::Tree& grown,
     }
   }
   const std::lock_guard lock(mutex_);
-  waiting_.emplace(piece, std::move(report));
+  waiting_.emplace(index, std::move(report));
   for (auto at = waiting_.find(next_); at != waiting_.end(); at = waiting_.find(++next_)) {
     count(at->second);
     waiting_.erase(at);
@@ -122,7 +122,7 @@ void OutOfBagTally::count(const Report& report) {
   out_.curve.push_back(score());
 }
 
-// Whether all outputs of a row have their class; numbers are not judged row by row.
+// Whether all outputs of a row have the right class; false for regression.
 bool OutOfBagTally::is_right(std::size_t row) const {
   if (!criterion::is_classification(forest_.shape.criterion)) return false;
   const std::size_t stride = width_ / targets_.n_outputs;
@@ -157,29 +157,29 @@ double OutOfBagTally::score() const {
       residual += (y[row] - guess) * (y[row] - guess);
       spread += (y[row] - mean) * (y[row] - mean);
     }
-    // As in scikit-learn: a constant target is worth 1 if met, else 0.
+    // As in scikit-learn: 1 if a constant target is predicted, else 0.
     total += spread > 0 ? 1 - residual / spread : (residual > 0 ? 0.0 : 1.0);
   }
   return total / static_cast<double>(targets_.n_outputs);
 }
 
-void OutOfBagTally::importances(std::size_t piece, const forest::Tree& grown,
+void OutOfBagTally::importances(std::size_t index, const forest::Tree& grown,
                                 const forest::CompactTree& tree,
                                 const std::vector<Row>& rows) const {
-  double* const out = out_.importances.data() + first_importance_ + piece * forest_.n_features();
+  double* const out = out_.importances.data() + first_importance_ + index * forest_.n_features();
   if (rows.empty()) return;
   if (options_.importance == Importance::corrected) {
     corrected(grown, rows, out);
   } else {
-    permutation(tree, seed_of_piece(options_, piece), rows, out);
+    permutation(tree, seed_of(options_, index), rows, out);
   }
 }
 
-// The impurity decrease measured where it was not sought (Li, Wang, Basu, Kumbier, Yu 2019): each
-// row out of the bag gives every question on its way the step from the node's value to the child's,
-// times how far its target is from the mean of such rows in the node. A column that only chance
-// made useful gains nothing. The mean is not the tree's: rows that were drawn twice draw the node's
-// value towards themselves, and are missing out of the bag on the side that they chose.
+// The impurity decrease on out-of-bag rows (Li, Wang, Basu, Kumbier, Yu 2019). Each row adds to
+// every split on its path the difference between the child's value and the node's, times the
+// difference between its target and the mean target of such rows in the node. The expected
+// importance of an irrelevant column is zero. The mean is not the tree's: rows drawn twice pull the
+// node's value towards them, and are missing among the out-of-bag rows on their side.
 void OutOfBagTally::corrected(const forest::Tree& grown, const std::vector<Row>& rows,
                               double* out) const {
   const bool classes = criterion::is_classification(forest_.shape.criterion);
@@ -194,7 +194,7 @@ void OutOfBagTally::corrected(const forest::Tree& grown, const std::vector<Row>&
       if (classes) {
         sum[node * width_ + o * stride + targets_.labels[o * targets_.n_rows + row]] += 1;
       } else {
-        // Targets are taken from the root's value, so that no constant costs digits.
+        // Relative to the root's value, so that a constant costs no digits.
         sum[node * width_ + o] += targets_.values[o * targets_.n_rows + row] - grown.value[o];
       }
     }
@@ -225,7 +225,7 @@ void OutOfBagTally::corrected(const forest::Tree& grown, const std::vector<Row>&
   }
 }
 
-// Classification: fraction of outputs that are right. Regression: minus the squared error.
+// Classification: fraction of correct outputs. Regression: minus the squared error.
 double OutOfBagTally::tree_score(std::size_t row, const double* values) const {
   const std::size_t stride = width_ / targets_.n_outputs;
   double total = 0;
@@ -243,7 +243,7 @@ double OutOfBagTally::tree_score(std::size_t row, const double* values) const {
   return total / static_cast<double>(targets_.n_outputs);
 }
 
-// How much worse the tree is on its rows out of the bag when a column is shuffled (Breiman 2001).
+// The loss of score on out-of-bag rows when a column is shuffled (Breiman 2001).
 void OutOfBagTally::permutation(const forest::CompactTree& tree, std::uint64_t seed,
                                 const std::vector<Row>& rows, double* out) const {
   const std::size_t n = rows.size();
@@ -261,7 +261,7 @@ void OutOfBagTally::permutation(const forest::CompactTree& tree, std::uint64_t s
     serving::add_leaf(tree, forest_.shape, false, at, leaf.data());
     return tree_score(row, leaf.data());
   };
-  // One order for all columns of a tree: the columns are shuffled one at a time.
+  // One permutation for all columns of a tree, which are shuffled one at a time.
   common::Stream stream(seed, common::Purpose::shuffles, 0);
   for (std::size_t i = n; i > 1; --i) {
     std::swap(shuffled[i - 1], shuffled[static_cast<std::size_t>(stream.below(i))]);

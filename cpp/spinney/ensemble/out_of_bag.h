@@ -1,4 +1,4 @@
-// What the rows out of the bag tell about a forest while it grows: predictions, score, importances.
+// Results of out-of-bag rows while a forest grows: predictions, score, importances.
 #pragma once
 
 #include <map>
@@ -9,18 +9,18 @@
 
 namespace spinney::ensemble {
 
-// Trees report in any order, from any thread; they are counted in their own order.
+// Trees report in any order, from any thread; their reports are added in the order of the trees.
 class OutOfBagTally {
  public:
   OutOfBagTally(const table::Table& table, const criterion::Targets& targets,
                 const forest::Forest& forest, const ForestOptions& options, OutOfBag& out);
 
-  // counts: how often the tree's sample has each row; null if it has all.
-  void add(std::size_t piece, const forest::Tree& grown, const forest::CompactTree& tree,
+  // counts: how often the tree's sample has each row; null: each once.
+  void add(std::size_t index, const forest::Tree& grown, const forest::CompactTree& tree,
            const std::uint32_t* counts);
 
  private:
-  // What one tree says about the rows that it did not see.
+  // One tree's predictions for its out-of-bag rows.
   struct Report {
     std::vector<common::Row> rows;
     std::vector<double> values;  // [row][width]
@@ -29,7 +29,7 @@ class OutOfBagTally {
   void count(const Report& report);
   double score() const;
   bool is_right(std::size_t row) const;
-  void importances(std::size_t piece, const forest::Tree& grown, const forest::CompactTree& tree,
+  void importances(std::size_t index, const forest::Tree& grown, const forest::CompactTree& tree,
                    const std::vector<common::Row>& rows) const;
   void corrected(const forest::Tree& grown, const std::vector<common::Row>& rows,
                  double* out) const;
@@ -43,7 +43,7 @@ class OutOfBagTally {
   const ForestOptions& options_;
   OutOfBag& out_;
   std::size_t width_ = 1;
-  bool ordered_ = false;  // some rows told the order of categories
+  bool ordered_ = false;  // some rows determine the order of categories
   std::size_t first_importance_ = 0;
   std::mutex mutex_;
   std::size_t next_ = 0;

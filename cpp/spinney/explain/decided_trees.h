@@ -1,7 +1,6 @@
-// Small trees with the questions about set columns answered: for each way in which settings answer
-// a tree's questions about these columns, a smaller tree without them. There are few of those (a
-// tree asks about a column a few times), and they are trees like others, so that BlockScorer sends
-// rows through them many at a time.
+// Trees without their splits on set columns: one for each combination of sides that the settings
+// take at these splits. There are few combinations, as a tree splits on a column a few times.
+// BlockScorer scores these trees like others, many rows at a time.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +17,13 @@ struct DecidedTrees {
   };
 
   forest::Forest forest;
-  std::vector<std::size_t> source;     // of each tree: the tree that it was
+  std::vector<std::size_t> source;     // of each tree: the original tree
   std::vector<std::size_t> run_start;  // where its runs begin, and where the last ones end
-  std::vector<Run> runs;               // of the settings that it answers for
+  std::vector<Run> runs;               // of the settings that it is for
 };
 
-// Of the settings [first, first + n). Empty if the trees are too large for that, or the smaller
-// ones too many to pay.
+// For the settings [first, first + n). Empty if the trees are too large, or the result too many
+// trees.
 DecidedTrees decide_trees(const TreeSum& sum, const Settings& settings, std::size_t first,
                           std::size_t n, std::size_t n_rows);
 

@@ -20,9 +20,9 @@ using common::parallel_for;
 
 namespace {
 
-constexpr std::size_t in_flight = 8;     // walks side by side, to hide the latency of loads
-constexpr std::size_t block_rows = 512;  // a piece of work; sums over rows are made piece by piece
-constexpr std::size_t group_nodes = 1U << 21;  // trees are prepared together up to so many nodes
+constexpr std::size_t in_flight = 8;           // walks side by side, to hide the latency of loads
+constexpr std::size_t block_rows = 512;        // sums over rows are made block by block
+constexpr std::size_t group_nodes = 1U << 21;  // of trees that are prepared together
 constexpr std::uint32_t not_set = 0xffffffff;
 
 template <std::size_t words>
@@ -35,7 +35,7 @@ bool is_empty(const Mask<words>& mask) {
   return any == 0;
 }
 
-// The first place from `from` on whose bit is `bit`; 64 * words if there is none.
+// The first index from `from` on whose bit is `bit`; 64 * words if there is none.
 template <bool bit, std::size_t words>
 std::size_t find(const Mask<words>& mask, std::size_t from) {
   for (std::size_t word = from / 64; word < words; ++word, from = 64 * word) {
@@ -45,16 +45,16 @@ std::size_t find(const Mask<words>& mask, std::size_t from) {
   return 64 * words;
 }
 
-// A question about a column that is not set. Children that are negative are events: ~child is a
-// leaf's number, or, from n_leaves on, that of a question about a set column.
-struct Question {
+// A split on a column that is not set. Negative children are events: ~child is a leaf, or, from
+// n_leaves on, a split on a set column.
+struct FreeSplit {
   double threshold;
   std::uint32_t feature;  // with CompactNode's flags
   std::int32_t child[2];
 };
 
 template <std::size_t words>
-struct Fork {  // a question about a set column
+struct Fork {  // a split on a set column
   Mask<words> left;
   std::int32_t child[2];
 };
@@ -65,32 +65,32 @@ struct Prepared {
   std::size_t score = 0;  // that it adds to, if it adds to one
   std::int32_t root = 0;
   std::int32_t n_leaves = 0;
-  std::vector<Question> questions;
+  std::vector<FreeSplit> splits;
   std::vector<Fork<words>> forks;
 };
 
 template <std::size_t words>
 void prepare(const TreeSum& sum, std::size_t t, const Settings& settings, std::size_t first,
-             std::size_t n, const std::vector<std::uint32_t>& place, Prepared<words>& out) {
+             std::size_t n, const std::vector<std::uint32_t>& position, Prepared<words>& out) {
   const forest::CompactTree& tree = sum.forest.trees[t];
   out.tree = &tree;
   out.score = t % sum.n_scores;
   out.n_leaves = static_cast<std::int32_t>(tree.n_leaves());
-  out.questions.clear();
+  out.splits.clear();
   out.forks.clear();
   const std::size_t n_nodes = tree.nodes.size();
   std::vector<std::int32_t> index(n_nodes);  // what a child that was a node becomes
-  std::int32_t n_questions = 0;
+  std::int32_t n_splits = 0;
   std::int32_t n_forks = 0;
   for (std::size_t at = 0; at < n_nodes; ++at) {
     const std::uint32_t feature = tree.nodes[at].feature & forest::CompactNode::feature_mask;
-    index[at] = place[feature] == not_set ? n_questions++ : ~(out.n_leaves + n_forks++);
+    index[at] = position[feature] == not_set ? n_splits++ : ~(out.n_leaves + n_forks++);
   }
   const auto renamed = [&](std::int32_t child) {
     return child < 0 ? child : index[static_cast<std::size_t>(child)];
   };
   out.root = n_nodes == 0 ? ~0 : index[0];
-  out.questions.reserve(static_cast<std::size_t>(n_questions));
+  out.splits.reserve(static_cast<std::size_t>(n_splits));
   out.forks.reserve(static_cast<std::size_t>(n_forks));
   std::vector<double> row(sum.forest.n_features());
   for (std::size_t at = 0; at < n_nodes; ++at) {
@@ -103,12 +103,12 @@ void prepare(const TreeSum& sum, std::size_t t, const Settings& settings, std::s
           (node.feature & forest::CompactNode::categorical_flag) != 0
               ? static_cast<double>(std::bit_cast<std::uint32_t>(node.threshold))
               : tree.threshold_of(at);
-      out.questions.push_back({threshold, node.feature, {left, right}});
+      out.splits.push_back({threshold, node.feature, {left, right}});
       continue;
     }
     Fork<words> fork{{}, {left, right}};
     for (std::size_t s = 0; s < n; ++s) {
-      row[feature] = settings.values[(first + s) * settings.features.size() + place[feature]];
+      row[feature] = settings.values[(first + s) * settings.features.size() + position[feature]];
       if (forest::goes_left(tree, at, row[feature])) {
         fork.left[s / 64] |= std::uint64_t{1} << (s % 64);
       }
@@ -118,34 +118,34 @@ void prepare(const TreeSum& sum, std::size_t t, const Settings& settings, std::s
 }
 
 template <class Value>
-SPINNEY_INLINE std::int32_t next(const forest::CompactTree& tree, const Question& question,
+SPINNEY_INLINE std::int32_t next(const forest::CompactTree& tree, const FreeSplit& split,
                                  const Value* row) {
-  const auto value = static_cast<double>(row[question.feature & forest::CompactNode::feature_mask]);
-  const std::uint32_t missing_right = ~(question.feature >> 31) & 1U;
-  if ((question.feature & forest::CompactNode::categorical_flag) != 0) [[unlikely]] {
+  const auto value = static_cast<double>(row[split.feature & forest::CompactNode::feature_mask]);
+  const std::uint32_t missing_right = ~(split.feature >> 31) & 1U;
+  if ((split.feature & forest::CompactNode::categorical_flag) != 0) [[unlikely]] {
     const std::uint32_t* const categories =
-        tree.category_bits.data() + static_cast<std::size_t>(question.threshold);
-    return question.child[forest::goes_left(value, 0, missing_right == 0, categories) ? 0 : 1];
+        tree.category_bits.data() + static_cast<std::size_t>(split.threshold);
+    return split.child[forest::goes_left(value, 0, missing_right == 0, categories) ? 0 : 1];
   }
-  const std::uint32_t right = forest::numeric_side<true>(value, question.threshold, missing_right);
-  return question.child[right];
+  const std::uint32_t right = forest::numeric_side<true>(value, split.threshold, missing_right);
+  return split.child[right];
 }
 
 // Calls reach(row, leaf, mask) for every leaf that rows can reach.
 template <std::size_t words, class Value, class Reach>
 void walk(const Prepared<words>& prepared, const Value* rows, std::size_t stride, std::size_t n,
           const Mask<words>& all, const Reach& reach) {
-  struct Place {
+  struct PartialPath {
     std::int32_t at;
     std::uint32_t row;
     Mask<words> mask;
   };
-  std::vector<Place> waiting;  // sides that were not taken
-  std::array<Place, in_flight> lanes;
+  std::vector<PartialPath> waiting;  // sides that were not taken
+  std::array<PartialPath, in_flight> lanes;
   std::size_t n_started = 0;
   std::size_t n_lanes = 0;
-  // Follows events until the lane is at a question again; false if nothing is left to do.
-  const auto settle = [&](Place& lane) {
+  // Follows events until the lane is at a split again; false if no work remains.
+  const auto settle = [&](PartialPath& lane) {
     for (;;) {
       while (lane.at < 0) {
         const std::int32_t event = ~lane.at;
@@ -180,7 +180,7 @@ void walk(const Prepared<words>& prepared, const Value* rows, std::size_t stride
     }
   };
   while (n_lanes < in_flight && (n_started < n || !waiting.empty())) {
-    Place lane;
+    PartialPath lane;
     if (waiting.empty()) {
       lane = {prepared.root, static_cast<std::uint32_t>(n_started++), all};
     } else {
@@ -189,12 +189,12 @@ void walk(const Prepared<words>& prepared, const Value* rows, std::size_t stride
     }
     if (settle(lane)) lanes[n_lanes++] = lane;
   }
-  const Question* const questions = prepared.questions.data();
+  const FreeSplit* const splits = prepared.splits.data();
   while (n_lanes == in_flight) {
     SPINNEY_UNROLL(8)
     for (std::size_t i = 0; i < in_flight; ++i) {
-      Place& lane = lanes[i];
-      lane.at = next(*prepared.tree, questions[lane.at], rows + lane.row * stride);
+      PartialPath& lane = lanes[i];
+      lane.at = next(*prepared.tree, splits[lane.at], rows + lane.row * stride);
     }
     for (std::size_t i = 0; i < n_lanes;) {
       if (lanes[i].at >= 0 || settle(lanes[i])) {
@@ -207,7 +207,7 @@ void walk(const Prepared<words>& prepared, const Value* rows, std::size_t stride
   for (std::size_t i = 0; i < n_lanes; ++i) {
     do {
       while (lanes[i].at >= 0) {
-        lanes[i].at = next(*prepared.tree, questions[lanes[i].at], rows + lanes[i].row * stride);
+        lanes[i].at = next(*prepared.tree, splits[lanes[i].at], rows + lanes[i].row * stride);
       }
     } while (settle(lanes[i]));
   }
@@ -255,9 +255,9 @@ template <std::size_t words>
 void run(const TreeSum& sum, const table::RowReader& reader, std::size_t n_rows,
          const Settings& settings, std::size_t first, std::size_t n, bool by_row, int n_threads,
          double* steps) {
-  std::vector<std::uint32_t> place(sum.forest.n_features(), not_set);
+  std::vector<std::uint32_t> position(sum.forest.n_features(), not_set);
   for (std::size_t f = 0; f < settings.features.size(); ++f) {
-    place[settings.features[f]] = static_cast<std::uint32_t>(f);
+    position[settings.features[f]] = static_cast<std::uint32_t>(f);
   }
   Mask<words> all{};
   for (std::size_t s = 0; s < n; ++s) all[s / 64] |= std::uint64_t{1} << (s % 64);
@@ -270,8 +270,8 @@ void run(const TreeSum& sum, const table::RowReader& reader, std::size_t n_rows,
       nodes += sum.forest.trees[end].nodes.size();
     }
     group.resize(end - begin);
-    parallel_for(group.size(), n_threads, [&](std::size_t piece, int) {
-      prepare(sum, begin + piece, settings, first, n, place, group[piece]);
+    parallel_for(group.size(), n_threads, [&](std::size_t i, int) {
+      prepare(sum, begin + i, settings, first, n, position, group[i]);
     });
     parallel_for(n_blocks, n_threads, [&](std::size_t block, int) {
       Steps<words> adder(sum, n);
@@ -291,7 +291,7 @@ void run(const TreeSum& sum, const table::RowReader& reader, std::size_t n_rows,
   }
 }
 
-// The same for small trees, whose questions about set columns are decided first.
+// The same for small trees, whose splits on set columns are decided first.
 void run_decided(const TreeSum& sum, const table::RowReader& reader, std::size_t n_rows,
                  std::size_t most, const DecidedTrees& trees, std::size_t n, bool by_row,
                  int n_threads, double* steps) {
@@ -347,7 +347,7 @@ void run_all(const TreeSum& sum, const table::Table& table, const Settings& sett
   if (sum.n_trees > sum.forest.trees.size()) throw common::InputError("a forest has fewer trees");
   const std::size_t width = sum.forest.shape.width();
   if (sum.n_scores == 0 || (sum.one_each ? width != 1 : width != sum.n_scores)) {
-    throw common::InputError("a forest's leaves hold other scores than were asked for");
+    throw common::InputError("a forest's leaves hold other scores than requested");
   }
   table::RowReader reader(table, sum.forest.n_categories);
   for (std::size_t s = 0; s < settings.n; ++s) {

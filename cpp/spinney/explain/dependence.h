@@ -1,9 +1,9 @@
-// What a sum over trees would say about rows if some of their columns had other values.
+// Predictions of a sum over trees for rows with other values in some columns.
 //
-// A *setting* gives values to the columns that are *set*; a row that meets a setting keeps all its
-// other columns. A row goes through a tree once for all settings: a question about another column
-// sends them all the same way, a question about a set column parts them. So each leaf that a row
-// can reach is reached once, with the settings (bits of a mask) that lead there.
+// A *setting* has values for the columns that are *set*; a row keeps its values in all other
+// columns. A row descends a tree once for all settings: a split on another column has the same side
+// for all settings, a split on a set column separates them. Each leaf that a row can reach is thus
+// reached once, with the settings (bits of a mask) that lead there.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Settings {
 // How the leaves of a forest add up to scores.
 struct TreeSum {
   const forest::Forest& forest;
-  std::size_t n_trees;   // the first so many
+  std::size_t n_trees;   // the first n_trees are used
   std::size_t n_scores;  // of a row
   bool one_each;         // tree t adds to score t % n_scores alone, else each adds to all
   bool hard_votes;

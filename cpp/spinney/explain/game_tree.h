@@ -1,10 +1,10 @@
-// A tree as a game between features, and the words that everything here uses.
+// A tree as a game between features, and the terms of this folder.
 //
-// A *path* leads to a leaf; its conditions on one feature are one condition. Of a row we need to
-// know only which conditions of a path it meets: its *pattern*, one bit a feature. A coalition S of
+// A *path* leads to a leaf; its conditions on one feature are one condition. A row matters only
+// through its *pattern*: which conditions of a path it meets, one bit per feature. A coalition S of
 // features that the row brings gives the leaf's value times Π_{j∈S} [row meets j] · share(not S),
 // where share(U) is how much meets the conditions of U when the row does not decide: the product of
-// the shares of training rows at the questions ("path dependent"), or the share of background rows
+// the shares of training rows at the splits ("path dependent"), or the share of background rows
 // ("interventional"). A tree's Shapley values are the sum of those of its leaves.
 #pragma once
 
@@ -24,20 +24,20 @@ struct GameTree {
   std::vector<std::int32_t> feature;
   std::vector<double> threshold;
   std::vector<std::uint8_t> missing_left;
-  std::vector<std::int64_t> category_start;  // no_categories for a numeric question
+  std::vector<std::int64_t> category_start;  // no_categories for a numeric split
   std::vector<std::uint32_t> category_bits;
   std::vector<double> share_left;  // of the node's cover
   std::vector<double> value;       // [node][width]
 
   std::size_t size() const { return left.size(); }
   bool is_leaf(std::size_t node) const { return left[node] < 0; }
-  bool asks_categories(std::size_t node) const {
+  bool is_categorical(std::size_t node) const {
     return category_start[node] != forest::no_categories;
   }
 
   bool goes_left(std::size_t node, double x) const {
     const bool left_if_missing = missing_left[node] != 0;
-    if (!asks_categories(node)) {
+    if (!is_categorical(node)) {
       return forest::goes_left(x, threshold[node], left_if_missing, nullptr);
     }
     // A code beyond the set goes right.
@@ -47,7 +47,7 @@ struct GameTree {
   }
 };
 
-// A condition that one question puts on a row.
+// A condition of one split.
 struct Step {
   std::int32_t node;
   bool left;
@@ -56,7 +56,7 @@ struct Step {
 // The conditions of a path on one feature.
 struct Condition {
   std::int32_t feature;
-  double share;  // Π of the shares of training rows along its questions
+  double share;  // Π of the shares of training rows along its splits
   std::vector<Step> steps;
 };
 

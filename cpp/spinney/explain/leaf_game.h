@@ -18,7 +18,7 @@ class LeafGame {
   // out[pattern][feature]
   void values(std::vector<double>& out);
   // out[pattern][pair i < j, in the order (0,1), (0,2), …]: half of the interaction index, the part
-  // that each of the two places (i, j) and (j, i) of a matrix of interactions gets.
+  // of each of the elements (i, j) and (j, i) of the matrix of interactions.
   void interactions(std::vector<double>& out);
 
  private:
@@ -32,7 +32,7 @@ class LeafGame {
 
 // share[U] = Π of the shares of U's members.
 void multiply_shares(const double* shares, std::size_t m, std::vector<double>& out);
-// In place: what patterns have each, to what their supersets have together.
+// In place: replaces the value of each pattern by the sum over its supersets.
 void sum_supersets(std::size_t m, std::vector<double>& values);
 
 // a! b! / (a + b + 1)! = ∫ t^a (1-t)^b dt

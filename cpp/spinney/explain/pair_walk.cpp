@@ -13,9 +13,9 @@ enum class Side : std::uint8_t { both, row, background };  // who meets a featur
 class PairWalk {
  public:
   PairWalk(const GameTree& tree, const TreePlan& plan, const RowValues& rows,
-           const RowValues& background, const Places& places)
-      : tree_(tree), plan_(plan), rows_(rows), background_(background), places_(places) {
-    side_.assign(places.n_features, Side::both);
+           const RowValues& background, const OutputLayout& layout)
+      : tree_(tree), plan_(plan), rows_(rows), background_(background), layout_(layout) {
+    side_.assign(layout.n_features, Side::both);
     std::size_t depth = 0;
     std::vector<std::size_t> depths(tree.size(), 0);
     for (std::size_t node = 0; node < tree.size(); ++node) {
@@ -73,31 +73,31 @@ class PairWalk {
   void settle(std::size_t leaf) {
     const std::size_t a = from_row_.size();
     const std::size_t b = from_background_.size();
-    if (!places_.interactions) {
-      for (const std::int32_t f : from_row_) give(leaf, places_.of(f), weight(a - 1, b));
-      for (const std::int32_t f : from_background_) give(leaf, places_.of(f), -weight(a, b - 1));
+    if (!layout_.interactions) {
+      for (const std::int32_t f : from_row_) give(leaf, layout_.of(f), weight(a - 1, b));
+      for (const std::int32_t f : from_background_) give(leaf, layout_.of(f), -weight(a, b - 1));
       return;
     }
     for (std::size_t i = 0; i < a; ++i) {
       for (std::size_t j = i + 1; j < a; ++j) {
-        give(leaf, places_.of(from_row_[i], from_row_[j]), weight(a - 2, b) / 2);
+        give(leaf, layout_.of(from_row_[i], from_row_[j]), weight(a - 2, b) / 2);
       }
       for (const std::int32_t f : from_background_) {
-        give(leaf, places_.of(from_row_[i], f), -weight(a - 1, b - 1) / 2);
+        give(leaf, layout_.of(from_row_[i], f), -weight(a - 1, b - 1) / 2);
       }
     }
     for (std::size_t i = 0; i < b; ++i) {
       for (std::size_t j = i + 1; j < b; ++j) {
-        give(leaf, places_.of(from_background_[i], from_background_[j]), weight(a, b - 2) / 2);
+        give(leaf, layout_.of(from_background_[i], from_background_[j]), weight(a, b - 2) / 2);
       }
     }
   }
 
   double weight(std::size_t a, std::size_t b) const { return beta_[a * most_ + b]; }
 
-  void give(std::size_t leaf, std::size_t place, double factor) {
+  void give(std::size_t leaf, std::size_t position, double factor) {
     for (std::size_t w = 0; w < tree_.width; ++w) {
-      out_[place + tree_.output + w] += factor * tree_.value[leaf * tree_.width + w];
+      out_[position + tree_.output + w] += factor * tree_.value[leaf * tree_.width + w];
     }
   }
 
@@ -105,7 +105,7 @@ class PairWalk {
   const TreePlan& plan_;
   const RowValues& rows_;
   const RowValues& background_;
-  const Places& places_;
+  const OutputLayout& layout_;
   std::size_t most_ = 1;
   std::vector<double> beta_;
   std::vector<Side> side_;
@@ -119,12 +119,12 @@ class PairWalk {
 }  // namespace
 
 void add_pairs(const GameTree& tree, const TreePlan& plan, const RowValues& rows,
-               const RowValues& background, const Places& places, double* out) {
+               const RowValues& background, const OutputLayout& layout, double* out) {
   if (!plan.any_walked()) return;
-  PairWalk walk(tree, plan, rows, background, places);
+  PairWalk walk(tree, plan, rows, background, layout);
   for (std::size_t row = 0; row < rows.n; ++row) {
     for (std::size_t other = 0; other < background.n; ++other) {
-      walk.add(row, other, out + row * places.per_row());
+      walk.add(row, other, out + row * layout.per_row());
     }
   }
 }

@@ -9,6 +9,6 @@
 namespace spinney::explain {
 
 void add_pairs(const GameTree& tree, const TreePlan& plan, const RowValues& rows,
-               const RowValues& background, const Places& places, double* out);
+               const RowValues& background, const OutputLayout& layout, double* out);
 
 }  // namespace spinney::explain

@@ -19,12 +19,12 @@ SPINNEY_INLINE void compare(const double* x, std::size_t n, double threshold,
   }
 }
 
-SPINNEY_INLINE void meet(const std::uint8_t* answers, std::size_t n, std::uint8_t flip, bool first,
+SPINNEY_INLINE void meet(const std::uint8_t* sides, std::size_t n, std::uint8_t flip, bool first,
                          std::uint8_t* out) {
   if (first) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = answers[i] ^ flip;
+    for (std::size_t i = 0; i < n; ++i) out[i] = sides[i] ^ flip;
   } else {
-    for (std::size_t i = 0; i < n; ++i) out[i] &= answers[i] ^ flip;
+    for (std::size_t i = 0; i < n; ++i) out[i] &= sides[i] ^ flip;
   }
 }
 
@@ -35,23 +35,23 @@ SPINNEY_INLINE void set_bit(const std::uint8_t* meets, std::size_t n, std::uint1
   }
 }
 
-// The number of places is known to the compiler: places stay in registers.
-template <std::size_t n_places>
+// The number of positions is a constant, so the positions stay in registers.
+template <std::size_t n_positions>
 void look_up_few(const PatternTable& part, const std::uint16_t* pattern, std::size_t n,
                  std::size_t per_row, double* out) {
-  std::size_t place[n_places];
-  for (std::size_t i = 0; i < n_places; ++i) place[i] = part.place[i];
+  std::size_t position[n_positions];
+  for (std::size_t i = 0; i < n_positions; ++i) position[i] = part.position[i];
   const double* const table = part.table.data();
   for (std::size_t row = 0; row < n; ++row, out += per_row) {
-    const double* const from = table + pattern[row] * n_places;
+    const double* const from = table + pattern[row] * n_positions;
     SPINNEY_UNROLL(16)
-    for (std::size_t i = 0; i < n_places; ++i) out[place[i]] += from[i];
+    for (std::size_t i = 0; i < n_positions; ++i) out[position[i]] += from[i];
   }
 }
 
 void look_up(const PatternTable& part, const std::uint16_t* pattern, std::size_t n,
              std::size_t per_row, double* out) {
-  switch (part.place.size()) {
+  switch (part.position.size()) {
 #define SPINNEY_CASE(N) \
   case N:               \
     return look_up_few<N>(part, pattern, n, per_row, out)
@@ -71,14 +71,14 @@ void look_up(const PatternTable& part, const std::uint16_t* pattern, std::size_t
     default:
       break;
   }
-  const std::size_t n_places = part.place.size();
+  const std::size_t n_positions = part.position.size();
   for (std::size_t row = 0; row < n; ++row, out += per_row) {
-    const double* const from = part.table.data() + pattern[row] * n_places;
-    for (std::size_t i = 0; i < n_places; ++i) out[part.place[i]] += from[i];
+    const double* const from = part.table.data() + pattern[row] * n_positions;
+    for (std::size_t i = 0; i < n_positions; ++i) out[part.position[i]] += from[i];
   }
 }
 
-void find_patterns(const std::vector<std::vector<Step>>& bits, const std::uint8_t* answers,
+void find_patterns(const std::vector<std::vector<Step>>& bits, const std::uint8_t* sides,
                    std::size_t n, std::vector<std::uint8_t>& meets,
                    std::vector<std::uint16_t>& pattern) {
   pattern.assign(n, 0);
@@ -86,7 +86,7 @@ void find_patterns(const std::vector<std::vector<Step>>& bits, const std::uint8_
   for (std::size_t b = 0; b < bits.size(); ++b) {
     bool first = true;
     for (const Step& step : bits[b]) {
-      dispatch<meet>(answers + static_cast<std::size_t>(step.node) * n, n, step.left ? 0 : 1, first,
+      dispatch<meet>(sides + static_cast<std::size_t>(step.node) * n, n, step.left ? 0 : 1, first,
                      meets.data());
       first = false;
     }
@@ -97,19 +97,19 @@ void find_patterns(const std::vector<std::vector<Step>>& bits, const std::uint8_
 class Planner {
  public:
   Planner(const GameTree& tree, const TableLimits& limits, const RowValues* background,
-          const Places& places)
-      : tree_(tree), limits_(limits), background_(background), places_(places), walk_(tree) {
-    n_questions_.assign(tree.size(), 0);
+          const OutputLayout& layout)
+      : tree_(tree), limits_(limits), background_(background), layout_(layout), walk_(tree) {
+    n_splits_.assign(tree.size(), 0);
     for (std::size_t node = tree.size(); node-- > 0;) {
       if (tree.is_leaf(node)) continue;
-      n_questions_[node] = 1 + n_questions_[child(node, true)] + n_questions_[child(node, false)];
+      n_splits_[node] = 1 + n_splits_[child(node, true)] + n_splits_[child(node, false)];
     }
     plan_.walked.assign(tree.size(), 0);
     if (background != nullptr) {
-      answers_.resize(tree.size() * background->n);
+      sides_.resize(tree.size() * background->n);
       for (std::size_t node = 0; node < tree.size(); ++node) {
         if (!tree.is_leaf(node)) {
-          answer(tree, node, *background, answers_.data() + node * background->n);
+          find_sides(tree, node, *background, sides_.data() + node * background->n);
         }
       }
     }
@@ -134,9 +134,9 @@ class Planner {
 
   // Bytes of the tables that divide would make.
   void measure(std::size_t node) {
-    const std::size_t bits = walk_.path().size() + n_questions_[node];
+    const std::size_t bits = walk_.path().size() + n_splits_[node];
     if (bits <= (tree_.is_leaf(node) ? limits_.leaf : limits_.merged)) {
-      const std::size_t slots = places_.interactions ? bits * (bits + 1) / 2 : bits;
+      const std::size_t slots = layout_.interactions ? bits * (bits + 1) / 2 : bits;
       bytes_ += (std::size_t{1} << bits) * slots * tree_.width * sizeof(double);
     } else if (!tree_.is_leaf(node)) {
       for (const bool left : {true, false}) {
@@ -157,7 +157,7 @@ class Planner {
       }
       return;
     }
-    if (n_conditions + n_questions_[node] <= limits_.merged) {
+    if (n_conditions + n_splits_[node] <= limits_.merged) {
       make_table(node);
       return;
     }
@@ -181,27 +181,27 @@ class Planner {
     collect(root, part);
     std::sort(features_.begin(), features_.end());
     const std::size_t width = tree_.width;
-    if (places_.interactions) {
+    if (layout_.interactions) {
       for (std::size_t i = 0; i < features_.size(); ++i) {
         for (std::size_t j = i + 1; j < features_.size(); ++j) {
-          add_place(part, places_.of(features_[i], features_[j]));
+          add_position(part, layout_.of(features_[i], features_[j]));
         }
       }
     } else {
-      for (const std::int32_t feature : features_) add_place(part, places_.of(feature));
+      for (const std::int32_t feature : features_) add_position(part, layout_.of(feature));
     }
-    if (part.place.empty()) {
+    if (part.position.empty()) {
       plan_.tables.pop_back();
       return;
     }
     const std::size_t n_patterns = std::size_t{1} << part.bits.size();
-    part.table.assign(n_patterns * part.place.size(), 0.0);
+    part.table.assign(n_patterns * part.position.size(), 0.0);
     for (const LeafOfPart& leaf : leaves_) add_leaf(leaf, width, part);
   }
 
-  void add_place(PatternTable& part, std::size_t first) const {
+  void add_position(PatternTable& part, std::size_t first) const {
     for (std::size_t w = 0; w < tree_.width; ++w) {
-      part.place.push_back(static_cast<std::uint32_t>(first + tree_.output + w));
+      part.position.push_back(static_cast<std::uint32_t>(first + tree_.output + w));
     }
   }
 
@@ -237,7 +237,7 @@ class Planner {
     }
     std::vector<std::vector<Step>> bits;
     for (const Condition& condition : path) bits.push_back(condition.steps);
-    find_patterns(bits, answers_.data(), background_->n, meets_, pattern_);
+    find_patterns(bits, sides_.data(), background_->n, meets_, pattern_);
     share_of_set_.assign(std::size_t{1} << m, 0.0);
     for (const std::uint16_t pattern : pattern_) share_of_set_[pattern] += 1;
     sum_supersets(m, share_of_set_);
@@ -254,7 +254,7 @@ class Planner {
           std::lower_bound(features_.begin(), features_.end(), leaf.path[i].feature) -
           features_.begin());
     };
-    if (places_.interactions) {
+    if (layout_.interactions) {
       game_.interactions(of_leaf_);
       const std::size_t n = features_.size();
       for (std::size_t i = 0; i < m; ++i) {
@@ -295,7 +295,7 @@ class Planner {
         met |= static_cast<std::size_t>((pattern & mask[i]) == wanted[i]) << i;
       }
       const double* const from = of_leaf_.data() + met * n_slots;
-      double* const to = part.table.data() + pattern * part.place.size();
+      double* const to = part.table.data() + pattern * part.position.size();
       if (width == 1) {
         for (std::size_t s = 0; s < n_slots; ++s) to[slot[s]] += value[0] * from[s];
       } else {
@@ -314,12 +314,12 @@ class Planner {
   TableLimits limits_;
   std::size_t bytes_ = 0;
   const RowValues* background_;
-  const Places places_;
+  const OutputLayout layout_;
   PathWalk walk_;
   TreePlan plan_;
-  std::vector<std::size_t> n_questions_;
-  std::vector<std::uint8_t> answers_;  // of the background, [node][row]
-  // Of the part under way.
+  std::vector<std::size_t> n_splits_;
+  std::vector<std::uint8_t> sides_;  // of the background, [node][row]
+  // The current part.
   std::size_t n_above_ = 0;
   Path above_;
   std::vector<BitOfNode> bit_of_;
@@ -333,9 +333,9 @@ class Planner {
 
 }  // namespace
 
-void answer(const GameTree& tree, std::size_t node, const RowValues& rows, std::uint8_t* out) {
+void find_sides(const GameTree& tree, std::size_t node, const RowValues& rows, std::uint8_t* out) {
   const double* const x = rows.of(tree.feature[node]);
-  if (!tree.asks_categories(node)) {
+  if (!tree.is_categorical(node)) {
     dispatch<compare>(x, rows.n, tree.threshold[node], tree.missing_left[node], out);
     return;
   }
@@ -343,20 +343,20 @@ void answer(const GameTree& tree, std::size_t node, const RowValues& rows, std::
 }
 
 TreePlan plan_tree(const GameTree& tree, const TableLimits& limits, const RowValues* background,
-                   const Places& places) {
-  return Planner(tree, limits, background, places).plan();
+                   const OutputLayout& layout) {
+  return Planner(tree, limits, background, layout).plan();
 }
 
 void add_tables(const GameTree& tree, const TreePlan& plan, const RowValues& rows,
                 TableScratch& scratch, std::size_t per_row, double* out) {
   if (plan.tables.empty()) return;
   const std::size_t n = rows.n;
-  scratch.answers.resize(tree.size() * n);
+  scratch.sides.resize(tree.size() * n);
   for (std::size_t node = 0; node < tree.size(); ++node) {
-    if (!tree.is_leaf(node)) answer(tree, node, rows, scratch.answers.data() + node * n);
+    if (!tree.is_leaf(node)) find_sides(tree, node, rows, scratch.sides.data() + node * n);
   }
   for (const PatternTable& part : plan.tables) {
-    find_patterns(part.bits, scratch.answers.data(), n, scratch.meets, scratch.pattern);
+    find_patterns(part.bits, scratch.sides.data(), n, scratch.meets, scratch.pattern);
     look_up(part, scratch.pattern.data(), n, per_row, out);
   }
 }

@@ -1,9 +1,9 @@
-// What a part of a tree adds to a row's explanation, looked up by the answers to a few questions.
+// Shapley values of a part of a tree, looked up by the sides of a few splits.
 //
-// A part is a subtree: its bits are the conditions of the path that leads to it, and its questions.
-// The Shapley values of all its leaves together lie in a table of 2^bits patterns, so that a row
-// costs one look-up and one addition a feature, however many leaves there are. A part that needs
-// too many bits is divided; leaves whose own path does are left to a walk.
+// A part is a subtree: its bits are the conditions of the path that leads to it, and its splits. A
+// table of 2^bits patterns has the Shapley values of all its leaves together. A row thus costs one
+// look-up, and one addition per feature, for any number of leaves. A part that needs too many bits
+// is split up; leaves with too many bits are left to a walk.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace spinney::explain {
 
-// Where a feature's, or a pair of features', numbers are in the explanation of a row.
-struct Places {
+// The position of a feature, or of a pair of features, in the explanation of a row.
+struct OutputLayout {
   std::size_t n_features;
   std::size_t n_outputs;
-  bool interactions;  // pairs, the smaller feature first; places below the diagonal stay empty
+  bool interactions;  // pairs, the smaller feature first; zero below the diagonal
 
   std::size_t of(std::int32_t feature) const {
     return static_cast<std::size_t>(feature) * n_outputs;
@@ -33,9 +33,9 @@ struct Places {
 };
 
 struct PatternTable {
-  std::vector<std::vector<Step>> bits;  // a bit is set if a row goes along with all its steps
-  std::vector<std::uint32_t> place;
-  std::vector<double> table;  // [pattern][place]
+  std::vector<std::vector<Step>> bits;  // a bit is set if a row takes all its steps
+  std::vector<std::uint32_t> position;
+  std::vector<double> table;  // [pattern][position]
 };
 
 struct TableLimits {
@@ -47,17 +47,17 @@ struct TableLimits {
 
 struct TreePlan {
   std::vector<PatternTable> tables;
-  std::vector<std::uint8_t> walked;  // nodes above leaves that no table serves, and these leaves
+  std::vector<std::uint8_t> walked;  // nodes above leaves without a table, and these leaves
   bool any_walked() const { return walked[0] != 0; }
 };
 
 // background: rows that decide instead of the training rows, or null.
 TreePlan plan_tree(const GameTree& tree, const TableLimits& limits, const RowValues* background,
-                   const Places& places);
+                   const OutputLayout& layout);
 
-// Adds what the tables say of n rows to out; scratch is reused from call to call.
+// Adds the values in the tables for n rows to out; scratch is reused from call to call.
 struct TableScratch {
-  std::vector<std::uint8_t> answers;
+  std::vector<std::uint8_t> sides;
   std::vector<std::uint16_t> pattern;
   std::vector<std::uint8_t> meets;
 };
@@ -65,6 +65,6 @@ void add_tables(const GameTree& tree, const TreePlan& plan, const RowValues& row
                 TableScratch& scratch, std::size_t per_row, double* out);
 
 // 1 where a row goes left.
-void answer(const GameTree& tree, std::size_t node, const RowValues& rows, std::uint8_t* out);
+void find_sides(const GameTree& tree, std::size_t node, const RowValues& rows, std::uint8_t* out);
 
 }  // namespace spinney::explain

@@ -1,4 +1,4 @@
-// Rows turned into columns, a block at a time, only the features that some tree asks about.
+// Blocks of rows as columns, only of the features of the trees' splits.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace spinney::explain {
 
 struct RowValues {
   std::size_t n = 0;
-  std::size_t n_whole = 0;         // rows of the whole of which these are a part
+  std::size_t n_whole = 0;         // rows of the full table
   std::size_t stride = 0;          // from one feature to the next
-  std::vector<std::int32_t> slot;  // of each feature, -1 if nobody asks
+  std::vector<std::int32_t> slot;  // of each feature; -1: unused
   std::vector<double> values;      // [slot][row]
   const double* of(std::int32_t feature) const {
     return values.data() +
@@ -46,7 +46,7 @@ inline void read_rows(const table::Table& table, std::size_t first, std::size_t 
   }
 }
 
-// Some of the rows; n_whole says of how many.
+// Some of the n_whole rows.
 inline RowValues take_rows(const RowValues& from, std::size_t first, std::size_t n) {
   RowValues out;
   out.n = n;

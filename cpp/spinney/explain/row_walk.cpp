@@ -23,15 +23,15 @@ SPINNEY_INLINE Lanes load(const double* from) { return common::load<Lanes>(from)
 struct Level {
   std::int32_t node;
   std::int32_t slot;
-  std::int32_t previous;  // the level whose edge asked the same feature before, or 0
+  std::int32_t previous;  // the level above whose edge has the same feature, or 0
   std::int8_t n_done;     // children that have been visited
-  bool goes_left;         // what the row answers at the node
+  bool goes_left;         // the row's side at the node
   bool meets;             // whether it meets the feature's condition so far
   bool counts;            // whether the feature gets a part here
   double share;           // of training rows that meet it
 };
 
-// Of each level [vector][8] or, for the sums of the leaves below, [width][vector][8].
+// For each level, [vector][8]; sums of the leaves below: [width][vector][8].
 struct Buffers {
   Level* levels;
   double* product;
@@ -100,8 +100,8 @@ SPINNEY_INLINE void walk_row(const GameTree& tree, const double* quadrature, con
     const double* const from = to.product + d * n;
     Lanes product[n_vectors];
     Lanes part[n_vectors];
-    // Where an edge above asked the same feature, the condition there had its factor in the
-    // product and took its part: both are given back.
+    // If an edge above has the same feature, its factor leaves the product, and its part is
+    // subtracted.
     const bool met_before = previous != 0 && before.meets;
     const double* const over_before = to.over + static_cast<std::size_t>(previous) * n;
     if (previous != 0 && !before.meets) {
@@ -191,19 +191,19 @@ const double* Quadratures::of(std::size_t n_conditions) const {
 
 PathSizes measure_paths(const GameTree& tree, std::size_t n_features) {
   std::vector<std::size_t> depths(tree.size(), 0);
-  std::vector<std::uint8_t> asked(n_features, 0);
+  std::vector<std::uint8_t> used(n_features, 0);
   PathSizes out;
-  std::size_t n_asked = 0;
+  std::size_t n_used = 0;
   for (std::size_t node = 0; node < tree.size(); ++node) {
     out.depth = std::max(out.depth, depths[node]);
     if (tree.is_leaf(node)) continue;
     depths[static_cast<std::size_t>(tree.left[node])] = depths[node] + 1;
     depths[static_cast<std::size_t>(tree.right[node])] = depths[node] + 1;
-    std::uint8_t& is_asked = asked[static_cast<std::size_t>(tree.feature[node])];
-    n_asked += is_asked == 0;
-    is_asked = 1;
+    std::uint8_t& is_used = used[static_cast<std::size_t>(tree.feature[node])];
+    n_used += is_used == 0;
+    is_used = 1;
   }
-  out.n_conditions = std::min(out.depth, n_asked);
+  out.n_conditions = std::min(out.depth, n_used);
   return out;
 }
 

@@ -27,9 +27,9 @@ using Mask = common::Mask<Lanes>;
 constexpr std::size_t n_vectors = 2;
 constexpr std::size_t n_together = n_vectors * n_lanes;
 
-// Of an edge, at each node t: its factor for a row that meets the condition and one that does not,
+// For an edge, at each node t: its factor for a row that meets the condition and one that does not,
 // their reciprocals, and (o - r)·w / factor for a row that meets it. For one that does not that is
-// -w/(1-t), whatever the edge.
+// -w/(1-t), for any edge.
 enum Constant : std::size_t { met, unmet, over_met, over_unmet, part_met, n_constants };
 
 SPINNEY_INLINE Lanes choose(const Mask& mask, double yes, double no) {
@@ -68,11 +68,11 @@ struct WalkView {
 
 SPINNEY_INLINE void find_mask(const WalkView& view, const WalkEdge& edge, const Buffers& to) {
   const GameTree& tree = *view.tree;
-  const auto node = static_cast<std::size_t>(edge.question);
+  const auto node = static_cast<std::size_t>(edge.split);
   const double* const x =
       view.x + static_cast<std::size_t>(view.slot[tree.feature[node]]) * view.stride;
   double* const mask = to.masks + static_cast<std::size_t>(edge.depth) * n_together;
-  if (tree.asks_categories(node)) {
+  if (tree.is_categorical(node)) {
     for (std::size_t i = 0; i < n_together; ++i) {
       const std::int64_t meets = tree.goes_left(node, x[i]) == edge.left ? -1 : 0;
       std::memcpy(mask + i, &meets, sizeof(meets));
@@ -103,7 +103,7 @@ SPINNEY_INLINE const double* constants_of(const WalkView& view, std::int32_t edg
   return view.plan->constants.data() + static_cast<std::size_t>(edge) * n_constants * view.n_nodes;
 }
 
-// What an edge's loops over the quadrature's nodes read.
+// The input of an edge's loops over the nodes of the quadrature.
 struct EdgeConstants {
   const double* own;
   const double* before;  // of the edge above with the same feature
@@ -143,8 +143,8 @@ SPINNEY_INLINE Lanes lengthen(const EdgeConstants& edge, std::size_t n_nodes, st
   }
 }
 
-// What the feature gets of what is below the edge. Where an edge above asked the same feature,
-// the condition there took this part already: it has to give it back.
+// The feature's part of the leaves below the edge. If an edge above has the same feature, it has
+// this part already, so it is subtracted there.
 template <bool again>
 SPINNEY_INLINE Lanes part_of(const EdgeConstants& edge, const double* weight, std::size_t n_nodes,
                              std::size_t k, std::size_t v) {
@@ -382,8 +382,8 @@ void plan_walk(const GameTree& tree, const TreePlan* tables, SharePlan& plan) {
     }
     if (visit.edge >= 0) {
       WalkEdge& edge = plan.edges[static_cast<std::size_t>(visit.edge)];
-      const auto question = static_cast<std::size_t>(edge.question);
-      double own = edge.left ? tree.share_left[question] : 1 - tree.share_left[question];
+      const auto split = static_cast<std::size_t>(edge.split);
+      double own = edge.left ? tree.share_left[split] : 1 - tree.share_left[split];
       std::size_t n_conditions = 1;
       for (const std::int32_t e : above) {
         if (plan.edges[static_cast<std::size_t>(e)].feature == edge.feature) edge.previous = e;
@@ -446,13 +446,13 @@ void plan_walk(const GameTree& tree, const TreePlan* tables, SharePlan& plan) {
 }
 
 void add_walk(const GameTree& tree, const SharePlan& plan, const RowValues& rows,
-              const Places& places, WalkScratch& scratch, double* out) {
+              const OutputLayout& layout, WalkScratch& scratch, double* out) {
   if (plan.edges.empty()) return;
   const std::size_t levels = plan.depth + 1;
   const std::size_t width = tree.width;
   const std::size_t n_features = plan.features.size();
   const std::size_t n_phi =
-      n_features * (places.interactions ? n_features : 1) * width * n_together;
+      n_features * (layout.interactions ? n_features : 1) * width * n_together;
   const std::size_t n_products = levels * plan.n_nodes * n_together;
   scratch.buffer.resize(levels * n_together + n_products * (1 + width) + n_phi + n_lanes);
   Buffers to{};
@@ -464,7 +464,7 @@ void add_walk(const GameTree& tree, const SharePlan& plan, const RowValues& rows
   to.phi = to.sums + n_products * width;
   std::fill(to.products, to.products + plan.n_nodes * n_together, 1.0);
   std::vector<Active> active;
-  const std::size_t per_row = places.per_row();
+  const std::size_t per_row = layout.per_row();
   for (std::size_t first = 0; first < rows.n; first += n_together) {
     std::fill(to.phi, to.phi + n_phi, 0.0);
     const WalkView view{&tree,
@@ -474,28 +474,28 @@ void add_walk(const GameTree& tree, const SharePlan& plan, const RowValues& rows
                         rows.values.data() + first,
                         rows.stride,
                         rows.slot.data(),
-                        places.interactions};
+                        layout.interactions};
     const std::size_t n = std::min(n_together, rows.n - first);
-    if (places.interactions) {
+    if (layout.interactions) {
       dispatch<walk_pairs>(view, to, active);
     } else {
       dispatch<walk_values>(view, to);
     }
-    const auto add = [&](std::size_t from, std::size_t place) {
+    const auto add = [&](std::size_t from, std::size_t position) {
       for (std::size_t w = 0; w < width; ++w) {
         const double* const phi = to.phi + (from * width + w) * n_together;
         for (std::size_t i = 0; i < n; ++i) {
-          out[(first + i) * per_row + place + tree.output + w] += phi[i];
+          out[(first + i) * per_row + position + tree.output + w] += phi[i];
         }
       }
     };
     for (std::size_t i = 0; i < n_features; ++i) {
-      if (!places.interactions) {
-        add(i, places.of(plan.features[i]));
+      if (!layout.interactions) {
+        add(i, layout.of(plan.features[i]));
         continue;
       }
       for (std::size_t j = i + 1; j < n_features; ++j) {
-        add(i * n_features + j, places.of(plan.features[i], plan.features[j]));
+        add(i * n_features + j, layout.of(plan.features[i], plan.features[j]));
       }
     }
   }

@@ -20,8 +20,8 @@ namespace spinney::explain {
 
 // One edge of the tree, to a child that has leaves to walk to.
 struct WalkEdge {
-  std::int32_t question;  // the node that asks
-  std::int32_t feature;   // its place among the features of the walk
+  std::int32_t split;     // the parent
+  std::int32_t feature;   // its index among the features of the walk
   std::int32_t depth;     // of the child
   std::int32_t previous;  // the edge above with the same feature, or -1: both are one condition
   std::int32_t leaf;      // the node of the leaf it leads to, or -1
@@ -43,15 +43,15 @@ struct SharePlan {
   std::vector<double> constants;  // [edge][five][node]: see share_walk.cpp
 };
 
-// None if the plan of tables leaves nothing to walk; without tables, all is walked. The memory of
-// the plan that was there before is used again.
+// Empty if the tables cover all leaves; without tables, all leaves are walked to. Reuses the memory
+// of the plan.
 void plan_walk(const GameTree& tree, const TreePlan* tables, SharePlan& plan);
 
 struct WalkScratch {
   std::vector<double> buffer;
 };
 void add_walk(const GameTree& tree, const SharePlan& plan, const RowValues& rows,
-              const Places& places, WalkScratch& scratch, double* out);
+              const OutputLayout& layout, WalkScratch& scratch, double* out);
 
 // Nodes and weights on [0, 1].
 void gauss_legendre(std::size_t n, std::vector<double>& nodes, std::vector<double>& weights);

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t block_rows = 64;
 constexpr std::size_t in_flight = 8;  // shuffles that walk side by side, to hide the loads' latency
 
-// The rows as trees see them: categories that nobody knows are missing.
+// The rows as the trees read them: unknown categories are missing values.
 std::vector<double> read_values(const TreeSum& sum, const table::Table& table, int n_threads) {
   const std::size_t n_features = table.n_features();
   std::vector<double> values(table.n_rows * n_features);
@@ -99,7 +99,7 @@ class ShuffledWalk {
  private:
   struct Met {
     std::uint32_t group;
-    std::int32_t node;  // the first on the row's way that asks about the group
+    std::int32_t node;  // the first on the row's path that splits on the group
   };
   struct Changed {
     std::size_t setting;
@@ -167,7 +167,7 @@ void score_shuffles(const TreeSum& sum, const table::Table& table, const Shuffle
   }
   const std::size_t width = sum.forest.shape.width();
   if (sum.n_scores == 0 || (sum.one_each ? width != 1 : width != sum.n_scores)) {
-    throw common::InputError("a forest's leaves hold other scores than were asked for");
+    throw common::InputError("a forest's leaves hold other scores than requested");
   }
   for (const std::vector<std::uint32_t>& group : shuffles.groups) {
     for (const std::uint32_t feature : group) {

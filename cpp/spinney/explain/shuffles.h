@@ -1,8 +1,8 @@
-// What a sum over trees says about rows when columns are shuffled, one group of columns at a time.
+// Predictions of a sum over trees for rows with shuffled columns, one group of columns at a time.
 //
-// A row that meets no question about a group's columns on its way through a tree ends in its own
-// leaf, whatever their values. Where it does meet one, the ways part there at the earliest: so all
-// groups and shuffles cost a tree little more than the questions on one way.
+// If the path of a row through a tree has no split on a group's columns, its leaf does not depend
+// on them. Else the paths separate at the first such split. All groups and shuffles thus cost
+// little more than the splits on one path.
 #pragma once
 
 #include <cstdint>

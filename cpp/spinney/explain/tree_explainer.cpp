@@ -1,16 +1,16 @@
 #include "spinney/explain/tree_explainer.h"
-#include "spinney/forest/check_tree.h"
 
 #include <algorithm>
 #include <bit>
 
 #include "spinney/common/check.h"
-#include "spinney/common/lanes.h"
 #include "spinney/common/parallel.h"
+#include "spinney/common/simd.h"
 #include "spinney/explain/pair_walk.h"
 #include "spinney/explain/pattern_tables.h"
 #include "spinney/explain/row_walk.h"
 #include "spinney/explain/share_walk.h"
+#include "spinney/forest/check_tree.h"
 
 namespace spinney::explain {
 
@@ -18,24 +18,26 @@ using common::parallel_for;
 
 namespace {
 
+constexpr std::size_t n_lanes = common::lane_count<common::Doubles8>;  // of add_rows
+
 constexpr std::size_t chunk_rows = 16384;  // rows that share the tables made for them
 constexpr std::size_t most_block_rows = 1024;
 constexpr std::size_t block_bytes = std::size_t{1} << 19;  // of explanations
 constexpr std::size_t batch_bytes = std::size_t{1} << 26;  // of tables
 constexpr std::size_t most_batch = 64;                     // trees
 constexpr std::size_t first_batch = 8;
-constexpr std::size_t few_rows = 48;     // so many go through the trees before tables pay
-constexpr std::size_t single_rows = 10;  // … and so many one by one
-constexpr std::size_t answer_bytes = std::size_t{1} << 26;  // of the background, for one tree
-constexpr std::size_t few_rows_parts = 32;  // of the trees, whatever the number of threads
+constexpr std::size_t few_rows = 48;     // with fewer rows, tables do not pay
+constexpr std::size_t single_rows = 10;  // with fewer rows, rows are explained one by one
+constexpr std::size_t side_bytes = std::size_t{1} << 26;  // of the background, for one tree
+constexpr std::size_t few_rows_parts = 32;                // of the trees, for any number of threads
 
 std::size_t whole_log2(std::size_t n) { return n == 0 ? 0 : std::bit_width(n) - 1; }
 
 // Tables pay where rows are many. Larger ones do not stay in the cache, and a background makes the
 // walk, the other way, as many times more expensive as it has rows.
-TableLimits limits_for(std::size_t n_rows, std::size_t n_background, const Places& places) {
+TableLimits limits_for(std::size_t n_rows, std::size_t n_background, const OutputLayout& layout) {
   TableLimits limits;
-  const std::size_t extra = (places.interactions ? 2 : 0) + whole_log2(places.n_outputs) / 2;
+  const std::size_t extra = (layout.interactions ? 2 : 0) + whole_log2(layout.n_outputs) / 2;
   const std::size_t bits = whole_log2(n_rows);
   limits.merged =
       std::clamp<std::size_t>(bits > 3 ? bits - 3 : 0, 2, 9 - std::min<std::size_t>(extra, 4));
@@ -135,9 +137,9 @@ void TreeExplainer::explain(const table::Table& table, bool interactions, int n_
   check_table(table);
   std::size_t most_nodes = 1;
   for (const GameTree& tree : trees_) most_nodes = std::max(most_nodes, tree.size());
-  // What the background answers at every node is held while a tree is planned: part by part, if
+  // The background's sides at every node are stored while a tree is planned: part by part, if
   // there are many rows. Values are means over them.
-  const std::size_t at_once = std::max<std::size_t>(answer_bytes / most_nodes, 1);
+  const std::size_t at_once = std::max<std::size_t>(side_bytes / most_nodes, 1);
   if (background_.n <= at_once) {
     explain_with(background_.n > 0 ? &background_ : nullptr, table, interactions, n_threads, out,
                  watch);
@@ -152,8 +154,8 @@ void TreeExplainer::explain(const table::Table& table, bool interactions, int n_
 void TreeExplainer::explain_with(const RowValues* background, const table::Table& table,
                                  bool interactions, int n_threads, double* out,
                                  common::Watch& watch) const {
-  const Places places{n_features(), n_outputs_, interactions};
-  const std::size_t per_row = places.per_row();
+  const OutputLayout layout{n_features(), n_outputs_, interactions};
+  const std::size_t per_row = layout.per_row();
   const std::size_t block_rows = std::clamp<std::size_t>(
       block_bytes / (8 * std::max<std::size_t>(per_row, 1)) / 16 * 16, 64, most_block_rows);
   if (background == nullptr && !interactions && table.n_rows <= few_rows &&
@@ -165,7 +167,7 @@ void TreeExplainer::explain_with(const RowValues* background, const table::Table
   for (std::size_t first = 0; first < table.n_rows; first += chunk_rows) {
     const std::size_t n_rows = std::min(chunk_rows, table.n_rows - first);
     const TableLimits limits =
-        limits_for(n_rows, background == nullptr ? 0 : background->n, places);
+        limits_for(n_rows, background == nullptr ? 0 : background->n, layout);
     // Small jobs in blocks that leave something to every thread.
     const std::size_t threads = static_cast<std::size_t>(n_threads);
     const std::size_t fair = (n_rows + 4 * threads - 1) / (4 * threads);
@@ -183,7 +185,7 @@ void TreeExplainer::explain_with(const RowValues* background, const table::Table
       std::vector<Planned> plans(end - begin);
       parallel_for(plans.size(), n_threads, [&](std::size_t i, int) {
         const GameTree& tree = trees_[begin + i];
-        plans[i].tables = plan_tree(tree, limits, background, places);
+        plans[i].tables = plan_tree(tree, limits, background, layout);
         if (background == nullptr) plan_walk(tree, &plans[i].tables, plans[i].walk);
         watch.poll(100'000);
       });
@@ -194,9 +196,9 @@ void TreeExplainer::explain_with(const RowValues* background, const table::Table
           const auto thread = static_cast<std::size_t>(worker);
           add_tables(tree, plans[i].tables, blocks[block], table_scratch[thread], per_row, to);
           if (background == nullptr) {
-            add_walk(tree, plans[i].walk, blocks[block], places, walk_scratch[thread], to);
+            add_walk(tree, plans[i].walk, blocks[block], layout, walk_scratch[thread], to);
           } else {
-            add_pairs(tree, plans[i].tables, blocks[block], *background, places, to);
+            add_pairs(tree, plans[i].tables, blocks[block], *background, layout, to);
           }
           watch.poll(100'000);
         }
@@ -230,7 +232,7 @@ bool TreeExplainer::explain_few(const table::Table& table, int n_threads, double
   std::vector<RowWalkScratch> scratch(static_cast<std::size_t>(n_threads));
   std::vector<WalkScratch> walk_scratch(static_cast<std::size_t>(n_threads));
   std::vector<SharePlan> plans(static_cast<std::size_t>(n_threads));
-  const Places slots{n_slots_, n_outputs_, false};
+  const OutputLayout slots{n_slots_, n_outputs_, false};
   parallel_for(n_parts, n_threads, [&](std::size_t part, int worker) {
     const auto thread = static_cast<std::size_t>(worker);
     const std::size_t end = (part + 1) * trees_.size() / n_parts;
@@ -244,14 +246,14 @@ bool TreeExplainer::explain_few(const table::Table& table, int n_threads, double
       }
       return;
     }
-    std::vector<double> lanes(per_part * common::n_lanes);
+    std::vector<double> lanes(per_part * n_lanes);
     for (std::size_t i = part * trees_.size() / n_parts; i < end; ++i) {
       add_rows(trees_[i], paths[i], quadratures, rows, n_slots_, n_outputs_, scratch[thread],
                lanes.data());
       watch.poll(100'000);
     }
     for (std::size_t i = 0; i < per_part; ++i) {
-      sums[part * per_part + i] = common::add_up_lanes(lanes.data() + i * common::n_lanes);
+      sums[part * per_part + i] = common::sum_eight(lanes.data() + i * n_lanes);
     }
   });
   for (std::size_t part = 0; part < n_parts; ++part) {

@@ -1,6 +1,6 @@
-// Exact Shapley values of a sum of trees (game_tree.h has the words): trees are planned a few at a
-// time, and blocks of rows go through the plans. What is added to a row comes in the order of the
-// trees, whatever the number of threads.
+// Exact Shapley values of a sum of trees (game_tree.h defines the terms). Trees are planned a few
+// at a time, and blocks of rows are explained by the plans. Values are added to a row in the order
+// of the trees, for any number of threads.
 #pragma once
 
 #include <vector>
@@ -17,13 +17,13 @@ class TreeExplainer {
   // n_categories: of each feature, 0 for a numeric one.
   TreeExplainer(std::vector<std::int32_t> n_categories, std::size_t n_outputs);
 
-  // Throws InputError if anything of the tree does not fit.
+  // Throws InputError if the arrays are inconsistent.
   void append(GameTree&& tree);
 
-  // These rows decide where the explained row does not; without them the trees' shares do.
+  // Unknown features have the values of these rows; without them, the trees' shares.
   void set_background(const table::Table& table);
 
-  // out[output]: what is said of a row of which nothing is known.
+  // out[output]: the expected prediction.
   void base_values(double* out) const;
 
   // Adds to out[row][feature][output] or, with interactions, to out[row][feature][feature][output]
@@ -46,7 +46,7 @@ class TreeExplainer {
   std::vector<std::int32_t> n_categories_;
   std::size_t n_outputs_;
   std::vector<GameTree> trees_;
-  std::vector<std::int32_t> slot_;  // of each feature among those that are asked about, or -1
+  std::vector<std::int32_t> slot_;  // of each feature among those of splits, or -1
   std::size_t n_slots_ = 0;
   RowValues background_;
 };

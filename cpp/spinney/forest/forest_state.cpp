@@ -1,11 +1,11 @@
 #include "spinney/forest/forest_state.h"
-#include "spinney/forest/check_tree.h"
 
 #include <array>
 #include <cstring>
 
 #include "spinney/common/check.h"
 #include "spinney/common/parallel.h"
+#include "spinney/forest/check_tree.h"
 
 namespace spinney::forest {
 

@@ -67,7 +67,7 @@ class TreeSamples:
         out = np.ones(self.n_rows, dtype=bool)
         out[self.rows_of_tree(tree)] = False
         if without_order_rows:
-            out &= _core.tells_order(self.seed_of_tree(tree), self.n_rows) == 0
+            out &= _core.determines_order(self.seed_of_tree(tree), self.n_rows) == 0
         return out
 
 
