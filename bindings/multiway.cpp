@@ -187,19 +187,25 @@ nb::tuple simplify(const BoundTable& table, const BoundTargets& targets, double 
 
 void bind_multiway(nb::module_& m) {
   nb::class_<multiway::QuinlanOptions>(m, "QuinlanOptions")
-      .def(nb::init<>())
-      .def_rw("gain_ratio", &multiway::QuinlanOptions::gain_ratio)
-      .def_rw("penalise_thresholds", &multiway::QuinlanOptions::penalise_thresholds)
-      .def_rw("group_categories", &multiway::QuinlanOptions::group_categories)
-      .def_rw("missing_is_category", &multiway::QuinlanOptions::missing_is_category)
-      .def_rw("min_branch", &multiway::QuinlanOptions::min_branch)
-      .def_rw("min_gain", &multiway::QuinlanOptions::min_gain)
-      .def_rw("max_depth", &multiway::QuinlanOptions::max_depth)
-      .def_rw("collapse", &multiway::QuinlanOptions::collapse)
-      .def_rw("prune", &multiway::QuinlanOptions::prune)
-      .def_rw("raise_subtrees", &multiway::QuinlanOptions::raise)
-      .def_rw("confidence", &multiway::QuinlanOptions::confidence)
-      .def_rw("n_threads", &multiway::QuinlanOptions::n_threads);
+      .def(
+          "__init__",
+          [](multiway::QuinlanOptions* self, bool gain_ratio, bool threshold_cost,
+             bool group_categories, bool missing_is_category, double min_samples_branch,
+             double min_gain, std::int64_t max_depth, bool collapse, bool prune,
+             bool subtree_raising, double confidence, int n_threads) {
+            new (self)
+                multiway::QuinlanOptions{gain_ratio,          threshold_cost,     group_categories,
+                                         missing_is_category, min_samples_branch, min_gain,
+                                         max_depth,           collapse,           prune,
+                                         subtree_raising,     confidence,         n_threads};
+            self->check();
+          },
+          nb::kw_only(), nb::arg("gain_ratio") = true, nb::arg("threshold_cost") = true,
+          nb::arg("group_categories") = false, nb::arg("missing_is_category") = false,
+          nb::arg("min_samples_branch") = 2.0, nb::arg("min_gain") = 0.0, nb::arg("max_depth") = 0,
+          nb::arg("collapse") = true, nb::arg("prune") = true, nb::arg("subtree_raising") = true,
+          nb::arg("confidence") = 0.25, nb::arg("n_threads") = 1)
+      .def_ro("missing_is_category", &multiway::QuinlanOptions::missing_is_category);
   nb::class_<multiway::MultiwayTree>(m, "MultiwayTree")
       .def_static("from_arrays", &from_arrays)
       .def("predict", &predict_rows, nb::arg("table"), nb::arg("n_threads"));

@@ -123,33 +123,39 @@ void bind_tree(nb::module_& m) {
           nb::arg("integral_weights"));
 
   nb::class_<tree::GrowOptions>(m, "GrowOptions")
-      .def(nb::init<>())
-      .def_prop_rw(
-          "criterion",
-          [](const tree::GrowOptions& self) { return static_cast<int>(self.criterion); },
-          [](tree::GrowOptions& self, const std::string& name) {
-            self.criterion = criterion_named(name);
-          })
-      .def_rw("random_splits", &tree::GrowOptions::random_splits)
-      .def_rw("max_depth", &tree::GrowOptions::max_depth)
-      .def_rw("min_samples_split", &tree::GrowOptions::min_samples_split)
-      .def_rw("min_samples_leaf", &tree::GrowOptions::min_samples_leaf)
-      .def_rw("min_weight_leaf", &tree::GrowOptions::min_weight_leaf)
-      .def_rw("max_features", &tree::GrowOptions::max_features)
-      .def_rw("max_leaf_nodes", &tree::GrowOptions::max_leaf_nodes)
-      .def_rw("min_impurity_decrease", &tree::GrowOptions::min_impurity_decrease)
-      .def_prop_rw(
-          "monotonic",
-          [](const tree::GrowOptions& self) {
-            return std::vector<int>(self.monotonic.begin(), self.monotonic.end());
+      .def(
+          "__init__",
+          [](tree::GrowOptions* self, const std::string& criterion, bool random_splits,
+             std::int64_t max_depth, std::int64_t min_samples_split, std::int64_t min_samples_leaf,
+             double min_weight_leaf, std::int64_t max_features, std::int64_t max_leaf_nodes,
+             double min_impurity_decrease, std::vector<std::int8_t> monotonic_cst, bool coarse,
+             bool narrow_thresholds, std::uint64_t seed, int n_threads) {
+            tree::GrowOptions options;
+            options.criterion = criterion_named(criterion);
+            options.random_splits = random_splits;
+            options.max_depth = max_depth;
+            options.min_samples_split = min_samples_split;
+            options.min_samples_leaf = min_samples_leaf;
+            options.min_weight_leaf = min_weight_leaf;
+            options.max_features = max_features;
+            options.max_leaf_nodes = max_leaf_nodes;
+            options.min_impurity_decrease = min_impurity_decrease;
+            options.monotonic_cst = std::move(monotonic_cst);
+            options.coarse = coarse;
+            options.narrow_thresholds = narrow_thresholds;
+            options.seed = seed;
+            options.n_threads = n_threads;
+            options.check();
+            new (self) tree::GrowOptions(std::move(options));
           },
-          [](tree::GrowOptions& self, const std::vector<int>& signs) {
-            self.monotonic.assign(signs.begin(), signs.end());
-          })
-      .def_rw("coarse", &tree::GrowOptions::coarse)
-      .def_rw("narrow_thresholds", &tree::GrowOptions::narrow_thresholds)
-      .def_rw("seed", &tree::GrowOptions::seed)
-      .def_rw("n_threads", &tree::GrowOptions::n_threads);
+          nb::kw_only(), nb::arg("criterion"), nb::arg("random_splits") = false,
+          nb::arg("max_depth") = std::numeric_limits<std::int64_t>::max(),
+          nb::arg("min_samples_split") = 2, nb::arg("min_samples_leaf") = 1,
+          nb::arg("min_weight_leaf") = 0.0, nb::arg("max_features") = 0,
+          nb::arg("max_leaf_nodes") = 0, nb::arg("min_impurity_decrease") = 0.0,
+          nb::arg("monotonic_cst") = std::vector<std::int8_t>(), nb::arg("coarse") = false,
+          nb::arg("narrow_thresholds") = false, nb::arg("seed") = 0, nb::arg("n_threads") = 1)
+      .def_ro("random_splits", &tree::GrowOptions::random_splits);
 
   m.def("grow_tree", &grow, nb::arg("table"), nb::arg("targets"), nb::arg("options"),
         nb::arg("progress").none());

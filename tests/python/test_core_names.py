@@ -22,7 +22,7 @@ def _row_scorer(name: str) -> None:
 
 
 def _criterion(name: str) -> None:
-    _core.GrowOptions().criterion = name
+    _core.GrowOptions(criterion=name)
 
 
 def _importance(name: str) -> None:

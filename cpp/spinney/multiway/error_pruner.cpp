@@ -29,9 +29,13 @@ double normal_quantile_above(double p) {
 
 class ErrorPruner {
  public:
-  ErrorPruner(const QuinlanRows& rows, double confidence, bool raise, common::Watch& watch,
-              MultiwayTree& tree)
-      : rows_(rows), confidence_(confidence), raise_(raise), watch_(watch), nodes_(tree.nodes) {}
+  ErrorPruner(const QuinlanRows& rows, double confidence, bool subtree_raising,
+              common::Watch& watch, MultiwayTree& tree)
+      : rows_(rows),
+        confidence_(confidence),
+        subtree_raising_(subtree_raising),
+        watch_(watch),
+        nodes_(tree.nodes) {}
 
   void run() { prune(0, rows_.items); }
 
@@ -80,7 +84,7 @@ class ErrorPruner {
       }
     }
     const auto branch = static_cast<std::size_t>(nodes_[at].children[largest]);
-    const bool can_raise = raise_ && !nodes_[branch].is_leaf();
+    const bool can_raise = subtree_raising_ && !nodes_[branch].is_leaf();
     const double branch_errors = can_raise ? estimate(branch, items) : leaf_errors;
     if (leaf_errors <= tree_errors + slack && leaf_errors <= branch_errors + slack) {
       nodes_[at].make_leaf();
@@ -95,7 +99,7 @@ class ErrorPruner {
 
   const QuinlanRows& rows_;
   double confidence_;
-  bool raise_;
+  bool subtree_raising_;
   common::Watch& watch_;
   std::vector<MultiwayNode>& nodes_;
 };
@@ -119,9 +123,9 @@ double extra_errors(double n, double e, double confidence) {
   return p * n - e;
 }
 
-void prune_by_errors(const QuinlanRows& rows, double confidence, bool raise, common::Watch& watch,
-                     MultiwayTree& tree) {
-  ErrorPruner(rows, confidence, raise, watch, tree).run();
+void prune_by_errors(const QuinlanRows& rows, double confidence, bool subtree_raising,
+                     common::Watch& watch, MultiwayTree& tree) {
+  ErrorPruner(rows, confidence, subtree_raising, watch, tree).run();
 }
 
 }  // namespace spinney::multiway

@@ -12,7 +12,7 @@ namespace spinney::multiway {
 // the true number exceeds the limit with probability `confidence`.
 double extra_errors(double n, double e, double confidence);
 
-void prune_by_errors(const QuinlanRows& rows, double confidence, bool raise, common::Watch& watch,
-                     MultiwayTree& tree);
+void prune_by_errors(const QuinlanRows& rows, double confidence, bool subtree_raising,
+                     common::Watch& watch, MultiwayTree& tree);
 
 }  // namespace spinney::multiway

@@ -106,7 +106,7 @@ class QuinlanGrower {
         (options_.max_depth > 0 ? std::min(options_.max_depth, depth_limit) : depth_limit)) {
       return false;
     }
-    if (node.weight < 2 * options_.min_branch || node.n_rows < 2) return false;
+    if (node.weight < 2 * options_.min_samples_branch || node.n_rows < 2) return false;
     return node.majority_weight() < node.weight - 1e-9 * node.weight;
   }
 
@@ -184,7 +184,8 @@ MultiwayTree grow_quinlan_tree(const table::Table& table, const criterion::Targe
   }
   const QuinlanRows rows(table, targets, options.missing_is_category, options.n_threads);
   MultiwayTree tree = QuinlanGrower(rows, options, watch).grow();
-  if (options.prune) prune_by_errors(rows, options.confidence, options.raise, watch, tree);
+  if (options.prune)
+    prune_by_errors(rows, options.confidence, options.subtree_raising, watch, tree);
   tree.tidy();
   return tree;
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
+#include "spinney/common/check.h"
 #include "spinney/common/log.h"
 
 namespace spinney::multiway {
@@ -27,8 +29,9 @@ class ThresholdSearch {
     base_ = total_info(known_counts, n_classes);
     // Each side needs a minimum weight: small groups at the ends rarely generalise.
     min_side_ = 0.1 * known / static_cast<double>(n_classes);
-    min_side_ = options.min_branch > 0
-                    ? std::clamp(min_side_, options.min_branch, std::max(options.min_branch, 25.0))
+    min_side_ = options.min_samples_branch > 0
+                    ? std::clamp(min_side_, options.min_samples_branch,
+                                 std::max(options.min_samples_branch, 25.0))
                     : 0.0;
   }
 
@@ -57,7 +60,7 @@ class ThresholdSearch {
                    QuinlanSplit& split) const {
     if (n_tries_ == 0) return;
     const double cost =
-        options.penalise_thresholds ? log2_of(static_cast<double>(n_tries_)) / all_ : 0.0;
+        options.threshold_cost ? log2_of(static_cast<double>(n_tries_)) / all_ : 0.0;
     split.gain = best_gain_ - cost;
     if (!(split.gain > 0)) return;
     const double parts[3] = {best_low_weight_, known_ - best_low_weight_, all_ - known_};
@@ -103,7 +106,7 @@ void find_threshold(const QuinlanRows& rows, const QuinlanItems& items, const Mu
       known += items.weights[i];
     }
   }
-  if (known < 2 * options.min_branch - rounding || known == 0) return;
+  if (known < 2 * options.min_samples_branch - rounding || known == 0) return;
   ThresholdSearch cuts(counts.data(), n_classes, known, node.weight, options, scratch);
   const std::size_t n_codes = column.values.size();
   if (n_codes * n_classes <= 2 * items.size()) {  // few codes: a histogram instead of a sort
@@ -250,8 +253,8 @@ void find_branches(const QuinlanRows& rows, const QuinlanItems& items, const Mul
   if (groups.weights.size() < 2) return;
   groups.missing = std::max(node.weight - known, 0.0);
   groups.known_info = total_info(counts.data(), n_classes);
-  if (options.group_categories) merge_branches(groups, options.min_branch);
-  if (groups.n_large(options.min_branch) < 2) return;
+  if (options.group_categories) merge_branches(groups, options.min_samples_branch);
+  if (groups.n_large(options.min_samples_branch) < 2) return;
   split.gain = groups.gain();
   split.info = groups.info();
   split.found = true;
@@ -273,6 +276,17 @@ void find_branches(const QuinlanRows& rows, const QuinlanItems& items, const Mul
 }
 
 }  // namespace
+
+void QuinlanOptions::check() const {
+  common::require_at_least("min_samples_branch", min_samples_branch, 0.0);
+  common::require_at_least("min_gain", min_gain, 0.0);
+  common::require_at_least<std::int64_t>("max_depth", max_depth, 0);
+  common::require_at_least("n_threads", n_threads, 1);
+  if (!(confidence > 0 && confidence < 1)) {
+    throw common::InputError("confidence must be between 0 and 1; got " +
+                             std::to_string(confidence));
+  }
+}
 
 double total_info(const double* counts, std::size_t n) {
   double sum = 0;

@@ -9,20 +9,22 @@
 namespace spinney::multiway {
 
 struct QuinlanOptions {
-  bool gain_ratio =
-      true;  // C4.5: best gain ratio among splits of at least average gain; ID3: best gain
-  bool penalise_thresholds = true;  // C4.5 release 8: subtract log2(cuts) / rows from the gain
-  bool group_categories = false;    // merge categories while the gain ratio does not decrease
+  bool gain_ratio = true;         // C4.5: gain ratio among splits of average gain; ID3: gain
+  bool threshold_cost = true;     // C4.5 release 8: subtract log2(cuts) / rows from the gain
+  bool group_categories = false;  // merge categories while the gain ratio does not decrease
   bool missing_is_category = false;
-  double min_branch = 2;  // minimum weight of at least two branches
+  double min_samples_branch = 2;  // minimum weight of at least two branches
   double min_gain = 0;
   std::int64_t max_depth = 0;  // 0: no limit
   // Error-based pruning.
   bool collapse = true;  // replace subtrees that have no fewer training errors than a leaf
   bool prune = true;
-  bool raise = true;
+  bool subtree_raising = true;
   double confidence = 0.25;
   int n_threads = 1;
+
+  // Throws InputError if an option is out of range.
+  void check() const;
 };
 
 struct QuinlanSplit {

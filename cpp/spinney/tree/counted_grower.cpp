@@ -41,7 +41,7 @@ bool CountedGrower::supports(const table::Table& table, const criterion::Targets
   }
   return options.criterion == criterion::CriterionKind::gini && all_columns &&
          options.features.empty() && !options.random_splits && options.max_depth <= max_levels &&
-         options.max_leaf_nodes == 0 && options.monotonic.empty() && targets.n_outputs == 1 &&
+         options.max_leaf_nodes == 0 && options.monotonic_cst.empty() && targets.n_outputs == 1 &&
          CountedTable::fits(table, targets);
 }
 

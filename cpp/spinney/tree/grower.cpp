@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <string>
 
+#include "spinney/common/check.h"
 #include "spinney/common/parallel.h"
 #include "spinney/common/random.h"
 #include "spinney/tree/presorted_table.h"
@@ -126,7 +128,7 @@ class Grower {
     const NodeIndex index = tree.add_leaf(node.impurity, node.n_rows(), node.weight());
     double* value = tree.value.data() + static_cast<std::size_t>(index) * n_values_;
     criterion_->value(node.stat.data(), value);
-    if (!options_.monotonic.empty()) {
+    if (!options_.monotonic_cst.empty()) {
       value[0] = std::clamp(value[0], node.lower, node.upper);
       if (n_values_ == 2) value[1] = 1 - value[0];
     }
@@ -198,9 +200,9 @@ class Grower {
       child->impurity = criterion_->impurity(child->stat.data());
       child->terminal = is_terminal(*child);
     }
-    const int sign = options_.monotonic.empty()
+    const int sign = options_.monotonic_cst.empty()
                          ? 0
-                         : options_.monotonic[static_cast<std::size_t>(split.feature)];
+                         : options_.monotonic_cst[static_cast<std::size_t>(split.feature)];
     if (sign != 0) {
       const double middle = criterion_->bounded_value(left.stat.data()) / 2 +
                             criterion_->bounded_value(right.stat.data()) / 2;
@@ -440,6 +442,23 @@ class Grower {
 };
 
 }  // namespace
+
+void GrowOptions::check() const {
+  common::require_at_least<std::int64_t>("max_depth", max_depth, 1);
+  common::require_at_least<std::int64_t>("min_samples_split", min_samples_split, 2);
+  common::require_at_least<std::int64_t>("min_samples_leaf", min_samples_leaf, 1);
+  common::require_at_least("min_weight_leaf", min_weight_leaf, 0.0);
+  common::require_at_least<std::int64_t>("max_features", max_features, 0);
+  common::require_at_least<std::int64_t>("max_leaf_nodes", max_leaf_nodes, 0);
+  common::require_at_least("min_impurity_decrease", min_impurity_decrease, 0.0);
+  common::require_at_least("n_threads", n_threads, 1);
+  for (const std::int8_t sign : monotonic_cst) {
+    if (sign < -1 || sign > 1) {
+      throw common::InputError("monotonic_cst must contain only -1, 0 and 1; got " +
+                               std::to_string(sign));
+    }
+  }
+}
 
 Tree grow_tree(const table::Table& table, const criterion::Targets& targets,
                const GrowOptions& options, Watch& watch) {

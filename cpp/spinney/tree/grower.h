@@ -30,8 +30,8 @@ struct GrowOptions {
   std::int64_t max_features = 0;    // 0: all features
   std::int64_t max_leaf_nodes = 0;  // 0: no limit, depth-first; otherwise best-first
   double min_impurity_decrease = 0;
-  std::vector<std::int8_t> monotonic;  // empty, or −1, 0 or 1 per feature
-  std::vector<std::int32_t> features;  // features of this tree; empty: all
+  std::vector<std::int8_t> monotonic_cst;  // empty, or −1, 0 or 1 per feature
+  std::vector<std::int32_t> features;      // features of this tree; empty: all
   // By feature: the rank of each code, missing last, if the whole tree uses one order of the
   // categories; empty for other features. Null: every node computes its own order.
   const std::vector<std::vector<common::Code>>* category_ranks = nullptr;
@@ -41,6 +41,9 @@ struct GrowOptions {
   bool narrow_thresholds = false;
   std::uint64_t seed = 0;
   int n_threads = 1;
+
+  // Throws InputError if an option is out of range.
+  void check() const;
 };
 
 forest::Tree grow_tree(const table::Table& table, const criterion::Targets& targets,

@@ -278,7 +278,7 @@ class PresortedSearch final : public Search {
     request.entries = entries_[feature] + segment.begin;
     request.n_entries = segment.end - segment.begin;
     request.feature = segment.feature;
-    request.monotonic = in_.options.monotonic.empty() ? 0 : in_.options.monotonic[feature];
+    request.monotonic = in_.options.monotonic_cst.empty() ? 0 : in_.options.monotonic_cst[feature];
     request.limits = {static_cast<Row>(in_.options.min_samples_leaf), in_.options.min_weight_leaf};
     return request;
   }

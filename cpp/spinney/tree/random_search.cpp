@@ -373,7 +373,7 @@ class RandomSearch final : public RowSearch {
 
   bool keeps_order(const Node& node, std::size_t feature, const double* left,
                    const double* right) const {
-    const int sign = in_.options.monotonic.empty() ? 0 : in_.options.monotonic[feature];
+    const int sign = in_.options.monotonic_cst.empty() ? 0 : in_.options.monotonic_cst[feature];
     if (sign == 0) return true;
     const double a = in_.criterion.bounded_value(left);
     const double b = in_.criterion.bounded_value(right);

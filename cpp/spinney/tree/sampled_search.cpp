@@ -99,7 +99,7 @@ class SampledSearch final : public RowSearch {
     if (worker.features.empty()) worker.features = in_.features();
     in_.criterion.prepare(in_.rows.data() + node.begin, node.n_rows(), worker.node_scratch);
     const criterion::NodeView view = node.view();
-    const bool unlimited = in_.options.min_weight_leaf <= 0 && in_.options.monotonic.empty();
+    const bool unlimited = in_.options.min_weight_leaf <= 0 && in_.options.monotonic_cst.empty();
     const criterion::LaneCriterion* const lanes = unlimited ? lanes_ : nullptr;
     const criterion::LaneCriterion* const small_lanes =
         lanes != nullptr && lanes->fits_lanes(view) ? lanes : nullptr;
@@ -163,7 +163,7 @@ class SampledSearch final : public RowSearch {
     request.node = node.view();
     request.column = &codes_.column(feature);
     request.feature = static_cast<std::int32_t>(feature);
-    request.monotonic = in_.options.monotonic.empty() ? 0 : in_.options.monotonic[feature];
+    request.monotonic = in_.options.monotonic_cst.empty() ? 0 : in_.options.monotonic_cst[feature];
     request.limits = {static_cast<Row>(in_.options.min_samples_leaf), in_.options.min_weight_leaf};
     return request;
   }

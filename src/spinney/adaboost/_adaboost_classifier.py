@@ -230,8 +230,9 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
             base.monotonic_cst is not None,
             schema.n_categories,
         )
-        options = tree_options(base, schema, n_rows, n_outputs=1, n_classes=n_classes)
-        options.n_threads = n_threads
+        options = tree_options(
+            base, schema, n_rows, n_outputs=1, n_classes=n_classes, n_threads=n_threads
+        )
         random_state = check_random_state(self.random_state)
         seeds = [random_state.randint(np.iinfo(np.int32).max) for _ in range(self.n_estimators)]
         estimator_weights, errors, end = _core.adaboost(

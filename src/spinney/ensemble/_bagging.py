@@ -326,13 +326,18 @@ class _Bagging(ModelMethods):
         return " (out-of-bag rows need Spinney's trees, bootstrap=True and warm_start=False)"
 
     def _tree_options(self: Any, base: Any, schema: Schema, n_rows: int, n_classes: Any) -> Any:
-        options = tree_options(base, schema, n_rows, n_outputs=self.n_outputs_, n_classes=n_classes)
         # The tree's max_features is relative to the columns drawn for it.
         drawn = n_features_drawn(base.max_features, self._max_features)
-        options.max_features = min(drawn, self._max_features)
-        options.coarse = True
-        options.narrow_thresholds = True
-        return options
+        return tree_options(
+            base,
+            schema,
+            n_rows,
+            n_outputs=self.n_outputs_,
+            n_classes=n_classes,
+            max_features=min(drawn, self._max_features),
+            coarse=True,
+            narrow_thresholds=True,
+        )
 
     def _draw_samples(self: Any, seeds: Any) -> tuple[Any, list[Any]]:
         """Draw samples as scikit-learn does; return row counts and columns per learner."""

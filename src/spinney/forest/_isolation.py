@@ -271,14 +271,14 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
         n_threads = effective_n_jobs(self.n_jobs)
         features = self._draw_features(first_tree, n_trees)
         options = _core.ForestOptions()
-        tree = _core.GrowOptions()
-        tree.criterion = "squared_error"
-        tree.random_splits = True
-        tree.max_depth = int(self.estimator_.max_depth or 1)
-        tree.max_features = 1
-        tree.seed = self._samples.seed
-        tree.narrow_thresholds = True
-        options.tree = tree
+        options.tree = _core.GrowOptions(
+            criterion="squared_error",
+            random_splits=True,
+            max_depth=int(self.estimator_.max_depth or 1),
+            max_features=1,
+            seed=self._samples.seed,
+            narrow_thresholds=True,
+        )
         options.first_tree = first_tree
         options.n_trees = n_trees
         options.n_threads = n_threads

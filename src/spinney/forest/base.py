@@ -433,14 +433,16 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
 
     def _tree_options(self, schema: Schema, n_rows: int) -> Any:
         """Return the core's options of one tree."""
-        n_classes = self.n_classes_ if is_classifier(self) else None
-        options = tree_options(
-            self.estimator_, schema, n_rows, n_outputs=self.n_outputs_, n_classes=n_classes
+        return tree_options(
+            self.estimator_,
+            schema,
+            n_rows,
+            n_outputs=self.n_outputs_,
+            n_classes=self.n_classes_ if is_classifier(self) else None,
+            seed=self._samples.seed,
+            coarse=True,
+            narrow_thresholds=True,
         )
-        options.seed = self._samples.seed
-        options.coarse = True
-        options.narrow_thresholds = True
-        return options
 
     def _encode_targets(self, y: Any, workers: Workers) -> tuple[Any, Any]:
         """Return targets as codes or numbers, (n_rows, n_outputs), and labels."""

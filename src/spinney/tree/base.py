@@ -184,9 +184,7 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
 
         is_classification = is_classifier(self)
         n_classes: Any = np.atleast_1d(self.n_classes_) if is_classification else []
-        options = self._grow_options(n_rows, total_weight)
-        options.seed = self._seed()
-        options.n_threads = n_threads
+        options = self._grow_options(n_rows, total_weight, seed=self._seed(), n_threads=n_threads)
         arrays = _core.grow_tree(
             core_table(table, self._schema),
             core_targets(y, n_classes, weights),
@@ -207,23 +205,28 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
             self.tree_ = self.tree_.collapse(node_alpha <= self.ccp_alpha)
         return self
 
-    def _grow_options(self, n_rows: int, total_weight: float) -> Any:
-        """Convert the parameters to core options; the fitted shape attributes must be set."""
-        options = _core.GrowOptions()
-        options.criterion = self.criterion
-        options.random_splits = self.splitter == "random"
-        options.max_depth = (
-            _UNLIMITED if self.max_depth is None else min(int(self.max_depth), _UNLIMITED)
-        )
-        options.min_samples_split, options.min_samples_leaf = self._row_limits(n_rows)
-        options.min_weight_leaf = self.min_weight_fraction_leaf * total_weight
+    def _grow_options(self, n_rows: int, total_weight: float, **others: Any) -> Any:
+        """Convert the parameters to core options; the fitted shape attributes must be set.
+
+        `others` are further options, or replace those of the parameters.
+        """
         self.max_features_ = n_features_drawn(self.max_features, self.n_features_in_)
-        options.max_features = min(self.max_features_, self.n_features_in_)
+        min_samples_split, min_samples_leaf = self._row_limits(n_rows)
+        options: dict[str, Any] = {
+            "criterion": self.criterion,
+            "random_splits": self.splitter == "random",
+            "min_samples_split": min_samples_split,
+            "min_samples_leaf": min_samples_leaf,
+            "min_weight_leaf": self.min_weight_fraction_leaf * total_weight,
+            "max_features": min(self.max_features_, self.n_features_in_),
+            "min_impurity_decrease": float(self.min_impurity_decrease),
+            "monotonic_cst": self._monotonic_signs(),
+        }
+        if self.max_depth is not None:
+            options["max_depth"] = min(int(self.max_depth), _UNLIMITED)
         if self.max_leaf_nodes is not None:
-            options.max_leaf_nodes = min(int(self.max_leaf_nodes), 2 * n_rows)
-        options.min_impurity_decrease = float(self.min_impurity_decrease)
-        options.monotonic = self._monotonic_signs()
-        return options
+            options["max_leaf_nodes"] = min(int(self.max_leaf_nodes), 2 * n_rows)
+        return _core.GrowOptions(**{**options, **others})
 
     def _encode_targets(self, y: Any, check_input: bool) -> tuple[Any, Any]:
         """Return targets, (n_rows, n_outputs), and the row weights from `class_weight`."""
@@ -238,7 +241,7 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
     def _row_limits(self, n_rows: int) -> tuple[int, int]:
         """Return min_samples_split and min_samples_leaf as numbers of rows."""
         leaf = self.min_samples_leaf
-        leaf = int(leaf) if isinstance(leaf, Integral) else ceil(leaf * n_rows)
+        leaf = int(leaf) if isinstance(leaf, Integral) else max(1, ceil(leaf * n_rows))
         split = self.min_samples_split
         split = int(split) if isinstance(split, Integral) else max(2, ceil(split * n_rows))
         # A limit above n_rows forbids every split, as n_rows + 1 does.
@@ -247,7 +250,8 @@ class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta)
 
     def _seed(self) -> int:
         """Return the seed of all draws: 0 if `random_state` is None and only breaks ties."""
-        nothing_drawn = self.splitter == "best" and self.max_features_ >= self.n_features_in_
+        drawn = n_features_drawn(self.max_features, self.n_features_in_)
+        nothing_drawn = self.splitter == "best" and drawn >= self.n_features_in_
         if self.random_state is None and nothing_drawn:
             return 0
         if isinstance(self.random_state, Integral):

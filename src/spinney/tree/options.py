@@ -33,7 +33,13 @@ def n_features_drawn(max_features: Any, n_features: int) -> int:
 
 
 def tree_options(
-    learner: Any, schema: Schema, n_rows: int, *, n_outputs: int, n_classes: Any = None
+    learner: Any,
+    schema: Schema,
+    n_rows: int,
+    *,
+    n_outputs: int,
+    n_classes: Any = None,
+    **others: Any,
 ) -> Any:
     """Return the core's growth options of an unfitted tree, and leave the tree as it is.
 
@@ -49,6 +55,8 @@ def tree_options(
         Number of targets.
     n_classes : int or array, default=None
         Number of classes of each target; None for regression.
+    **others
+        Further options of the core; they replace those of the parameters.
     """
     tree = type(learner)(**learner.get_params(deep=False))
     tree.n_features_in_ = len(schema.categories)
@@ -56,4 +64,4 @@ def tree_options(
     tree.n_outputs_ = n_outputs
     if n_classes is not None:
         tree.n_classes_ = n_classes
-    return tree._grow_options(n_rows, 1.0)
+    return tree._grow_options(n_rows, 1.0, **others)

@@ -139,17 +139,18 @@ class C45Classifier(QuinlanTree):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def _options(self) -> Any:
-        options = _core.QuinlanOptions()
-        options.prune = self.confidence is not None
-        options.confidence = 0.25 if self.confidence is None else float(self.confidence)
-        options.min_branch = float(self.min_samples_branch)
-        options.group_categories = bool(self.group_categories)
-        options.raise_subtrees = bool(self.subtree_raising)
-        options.collapse = bool(self.collapse)
-        options.penalise_thresholds = bool(self.threshold_cost)
-        options.max_depth = 0 if self.max_depth is None else int(self.max_depth)
-        return options
+    def _options(self, n_threads: int = 1) -> Any:
+        return _core.QuinlanOptions(
+            prune=self.confidence is not None,
+            confidence=0.25 if self.confidence is None else float(self.confidence),
+            min_samples_branch=float(self.min_samples_branch),
+            group_categories=bool(self.group_categories),
+            subtree_raising=bool(self.subtree_raising),
+            collapse=bool(self.collapse),
+            threshold_cost=bool(self.threshold_cost),
+            max_depth=0 if self.max_depth is None else int(self.max_depth),
+            n_threads=n_threads,
+        )
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> C45Classifier:

@@ -116,16 +116,17 @@ class ID3Classifier(QuinlanTree):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def _options(self) -> Any:
-        options = _core.QuinlanOptions()
-        options.gain_ratio = False
-        options.missing_is_category = True
-        options.min_branch = 0.0
-        options.min_gain = float(self.min_gain)
-        options.collapse = False
-        options.prune = False
-        options.max_depth = 0 if self.max_depth is None else int(self.max_depth)
-        return options
+    def _options(self, n_threads: int = 1) -> Any:
+        return _core.QuinlanOptions(
+            gain_ratio=False,
+            missing_is_category=True,
+            min_samples_branch=0.0,
+            min_gain=float(self.min_gain),
+            collapse=False,
+            prune=False,
+            max_depth=0 if self.max_depth is None else int(self.max_depth),
+            n_threads=n_threads,
+        )
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ID3Classifier:

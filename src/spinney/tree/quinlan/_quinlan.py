@@ -70,7 +70,8 @@ class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         "callbacks": [None, callable, list, tuple],
     }
 
-    def _options(self) -> Any:
+    def _options(self, n_threads: int = 1) -> Any:
+        """Convert the parameters to core options."""
         raise NotImplementedError
 
     def _fit_discretizer(self, table: Table, schema: Schema, weights: Any) -> None:
@@ -95,8 +96,7 @@ class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         coded, schema = self._discretize(table, self._schema)
         self.categories_ = list(schema.categories)
         n_classes = self.n_classes_
-        options = self._options()
-        options.n_threads = effective_n_jobs(self.n_jobs)
+        options = self._options(effective_n_jobs(self.n_jobs))
         arrays = _core.grow_quinlan_tree(
             core_table(coded, schema),
             core_targets(codes, n_classes, weights),
