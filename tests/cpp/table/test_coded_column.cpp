@@ -15,7 +15,7 @@ using common::Row;
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double missing = std::numeric_limits<double>::quiet_NaN();
 
 // The reference computes ranks with a map; missing values have the last code.
 void check_coding(const std::vector<double>& values, const std::vector<Row>& rows,
@@ -82,10 +82,10 @@ std::vector<double> draw(common::Stream& stream, std::size_t n, int kind) {
         value = stream.below(10) == 0 ? stream.uniform() : 0.5;
         break;
       case 4:  // mostly missing
-        value = stream.below(4) == 0 ? static_cast<double>(stream.below(3)) : nan;
+        value = stream.below(4) == 0 ? static_cast<double>(stream.below(3)) : missing;
         break;
       case 5:  // both zeros, halves, some missing
-        value = stream.below(7) == 0 ? nan
+        value = stream.below(7) == 0 ? missing
                                      : (stream.below(2) == 0 ? -0.0 : 0.0) +
                                            0.5 * static_cast<double>(stream.below(3)) - 0.5;
         break;
@@ -153,5 +153,55 @@ TEST(entries_pack_code_row_and_label) {
     CHECK(layout.code(entry) == code);
     CHECK(layout.row(entry) == row);
     if (layout.label_bits > 0) CHECK(layout.label(entry) == 4);
+  }
+}
+
+TEST(coding_supports_edge_cases) {
+  const std::vector<Row> all{0, 1, 2, 3, 4, 5};
+  const auto check = [&](const std::vector<double>& values, const std::vector<Row>& rows) {
+    Column column;
+    column.data = reinterpret_cast<const std::byte*>(values.data());
+    column.stride = sizeof(double);
+    for (const bool allow_implicit : {false, true}) {
+      check_coding(values, rows, allow_implicit, column);
+    }
+  };
+  check({1, 2, 3, 4, 5, 6}, {});                                       // no rows
+  check({missing, missing, missing, missing, missing, missing}, all);  // all missing
+  check({4, 4, 4, 4, 4, 4}, all);                                      // constant
+  check({0.0, -0.0, 0.0, -0.0, 0.0, -0.0}, all);                       // zeros are equal
+  check({1, missing, 1, missing, 1, missing}, all);                    // ties of value and missing
+  check({-1e300, 1e300, 5e-324, -5e-324, 0, missing}, all);
+  check({16777216, 16777217, -16777216, 0, 1, 2}, all);  // beyond the range of the counting sort
+  check({1, 2, 3, 4, 5, 6}, {1, 4});                     // a sample
+}
+
+TEST(categories_keep_their_codes) {
+  const std::vector<std::int32_t> codes{2, 0, -1, 2, 7, 2, 2};  // −1 and 7 are missing
+  Table table;
+  table.n_rows = codes.size();
+  Column column;
+  column.kind = ColumnKind::categorical;
+  column.dtype = Dtype::int32;
+  column.data = reinterpret_cast<const std::byte*>(codes.data());
+  column.stride = sizeof(std::int32_t);
+  column.n_categories = 4;
+  table.columns = {column};
+  std::vector<Row> rows(codes.size());
+  std::iota(rows.begin(), rows.end(), Row{0});
+  const EntryLayout layout = EntryLayout::make(codes.size(), 0);
+  for (const bool allow_implicit : {false, true}) {
+    const auto coded = code_table(table, {rows.data(), static_cast<Row>(rows.size()), nullptr},
+                                  layout, allow_implicit, 1);
+    const CodedColumn& out = coded[0];
+    CHECK(out.categorical && out.has_missing && out.missing_code == 4);
+    CHECK(out.has_implicit == allow_implicit);  // code 2: four of seven rows
+    if (allow_implicit) CHECK(out.implicit_code == 2);
+    CHECK(out.n_entries == (allow_implicit ? 3 : 7));
+    for (Row i = 0; i < out.n_entries; ++i) {
+      const Row row = layout.row(out.entries[i]);
+      const std::int32_t code = codes[row] < 0 || codes[row] >= 4 ? 4 : codes[row];
+      CHECK(layout.code(out.entries[i]) == static_cast<common::Code>(code));
+    }
   }
 }
