@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "spinney/common/check.h"
+#include "spinney/common/random.h"
 #include "spinney/distance/gower.h"
 #include "spinney/distance/nearest.h"
 #include "spinney/distance/string_distances.h"
@@ -67,6 +70,41 @@ TEST(edit_pattern_matches_edit_distance) {
     for (std::size_t n = 0; n <= 70; n += 7) {
       const Characters part = Characters(text).first(n);
       CHECK(many.distance(part) == edit_distance(pattern, part));
+    }
+  }
+}
+
+TEST(nearest_matches_a_full_sort) {
+  common::Stream stream(1, common::Purpose::rows, 0);
+  std::vector<double> distances(500);
+  for (double& value : distances) {
+    value = stream.below(20) == 0 ? missing : static_cast<double>(stream.below(40));
+  }
+  std::vector<std::pair<double, RowIndex>> sorted;
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    const double value = distances[i];
+    sorted.emplace_back(value == value ? value : std::numeric_limits<double>::infinity(), i);
+  }
+  std::sort(sorted.begin(), sorted.end());
+  for (const std::size_t k : {1u, 5u, 32u, 33u, 100u, 500u}) {  // lists and heaps
+    Nearest by_block(k), one_by_one(k);
+    for (std::size_t first = 0; first < 500; first += 125) {
+      by_block.add_block(distances.data() + first, 125, static_cast<RowIndex>(first));
+    }
+    for (std::size_t i = 500; i-- > 0;) {
+      one_by_one.add(
+          distances[i] == distances[i] ? distances[i] : std::numeric_limits<double>::infinity(),
+          static_cast<RowIndex>(i));
+    }
+    for (Nearest* const nearest : {&by_block, &one_by_one}) {
+      std::vector<double> out(k);
+      std::vector<RowIndex> indices(k);
+      nearest->drain(out.data(), indices.data());
+      int n_different = 0;
+      for (std::size_t i = 0; i < k; ++i) {
+        n_different += out[i] != sorted[i].first || indices[i] != sorted[i].second;
+      }
+      CHECK(n_different == 0);
     }
   }
 }

@@ -124,7 +124,7 @@ TEST(mixture_moments_match_the_reference) {
   }
 }
 
-TEST(mixture_scores_do_not_depend_on_strides) {
+TEST(mixture_scores_match_the_formula_for_any_strides) {
   const std::size_t n = 300, d = 3, k = 2;
   const MixtureData data(n, d, k, CovarianceType::full);
   std::vector<float> columns(n * d);
@@ -138,11 +138,19 @@ TEST(mixture_scores_do_not_depend_on_strides) {
   rows.weights = nullptr;
   score_rows(rows, data.model(CovarianceType::full),
              {one.data(), responsibilities.data(), labels.data()}, 2, watch);
-  const Rows<float> turned{columns.data(),    n,      d, 1, static_cast<std::ptrdiff_t>(n),
-                           data.shift.data(), nullptr};
-  score_rows(turned, data.model(CovarianceType::full), {two.data(), nullptr, nullptr}, 1, watch);
+  const Rows<float> transposed{columns.data(),    n,      d, 1, static_cast<std::ptrdiff_t>(n),
+                               data.shift.data(), nullptr};
+  score_rows(transposed, data.model(CovarianceType::full), {two.data(), nullptr, nullptr}, 1,
+             watch);
   for (std::size_t i = 0; i < n; ++i) {
     CHECK(std::abs(one[i] - two[i]) < 1e-4);
+    double density = 0;
+    for (std::size_t c = 0; c < k; ++c) {
+      density += std::exp(data.log_joint(CovarianceType::full, i, c));
+    }
+    CHECK(close(one[i], std::log(density)));
+    const double first = std::exp(data.log_joint(CovarianceType::full, i, 0)) / density;
+    CHECK(close(responsibilities[i * k], first));
     CHECK(close(responsibilities[i * k] + responsibilities[i * k + 1], 1.0));
     CHECK(labels[i] == (responsibilities[i * k + 1] > responsibilities[i * k] ? 1 : 0));
   }
@@ -160,9 +168,9 @@ TEST(mixture_accepts_labels_or_responsibilities) {
   common::Watch watch;
   const auto model = data.model(CovarianceType::diag);
   const auto by_label = sum_moments(data.rows(), model, {labels.data(), nullptr}, 1, watch);
-  const auto by_share =
+  const auto by_matrix =
       sum_moments(data.rows(), model, {nullptr, responsibilities.data()}, 1, watch);
-  CHECK(by_label.counts == by_share.counts && by_label.products == by_share.products);
+  CHECK(by_label.counts == by_matrix.counts && by_label.products == by_matrix.products);
   double weight = 0;
   for (std::size_t i = 1; i < n; i += 3) weight += data.weights[i];
   CHECK(close(by_label.counts[0], weight));
