@@ -93,17 +93,6 @@ void bind_distance(nb::module_& m) {
       },
       nb::arg("metric"), nb::arg("rows"), nb::arg("pivots"), nb::arg("x"), nb::arg("a"),
       nb::arg("b"), nb::arg("n_threads"), nb::arg("out"));
-  // One distance, for tests.
-  m.def(
-      "string_distance",
-      [](const std::string& metric, const BoundStrings& pair) {
-        const distance::Strings strings = pair.strings();
-        if (strings.n_rows != 2) throw common::InputError("string_distance: expected two strings");
-        return string_metric_named(metric) == distance::StringMetric::edit
-                   ? distance::edit_distance(strings[0], strings[1])
-                   : distance::hamming_distance(strings[0], strings[1]);
-      },
-      nb::arg("metric"), nb::arg("pair"));
   m.def(
       "string_distances",
       [](const std::string& metric, const BoundStrings& queries, const BoundStrings& rows,

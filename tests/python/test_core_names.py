@@ -46,9 +46,9 @@ def _closer(name: str) -> None:
     _core.closer_vectors(name, X, X, index, index, index, 1, np.zeros(1, dtype=bool))
 
 
-def _string_distance(name: str) -> None:
-    starts = np.array([0, 1, 2], dtype=np.int64)
-    _core.string_distance(name, _core.Strings(np.array([1, 2], dtype=np.uint32), starts))
+def _string_distances(name: str) -> None:
+    strings = _core.Strings(np.array([1], dtype=np.uint32), np.array([0, 1], dtype=np.int64))
+    _core.string_distances(name, strings, strings, 1, np.zeros((1, 1)))
 
 
 def _hnsw(name: str) -> None:
@@ -73,7 +73,7 @@ PARAMETERS: dict[str, tuple[Callable[[str], None], str]] = {
         "full",
     ),
     "metric (vectors)": (_closer, "euclidean"),
-    "metric (strings)": (_string_distance, "edit"),
+    "metric (strings)": (_string_distances, "edit"),
     "metric (HNSW)": (_hnsw, "cosine"),
     "metric (ball tree)": (
         lambda name: _core.BallTree(X, name, 2.0, [], None, 4),
