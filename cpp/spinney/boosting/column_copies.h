@@ -1,6 +1,6 @@
-// Codes of a few columns side by side, where a matrix has them row by row only: a node that has
-// many of the rows reads a byte of each instead of a cache line. Trees ask about the same columns
-// again and again, so that the latest ones are kept.
+// Copies of the codes of a few columns, for a matrix that stores codes by row only. Large nodes
+// then read one byte per row instead of one cache line. Trees often split on the same columns, so
+// the columns used last are kept.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@ class ColumnCopies {
  public:
   explicit ColumnCopies(const table::BinnedMatrix& matrix) : matrix_(matrix) {}
 
-  // How many columns may be kept, a byte a row each.
-  void allow(std::size_t most) { most_ = most; }
+  // Sets the number of columns that may be kept, one byte per row each.
+  void allow(std::size_t n_columns) { max_columns_ = n_columns; }
 
-  // Codes of a column, or null; for n_rows rows that are to be read. Copied first if they are so
-  // many that this costs no more than to read them where they are.
+  // Codes of a column for a node of n_rows rows, or null. Copies the column first if the node has
+  // at least half of the rows. Not safe to call from several threads.
   const std::uint8_t* codes(std::uint32_t feature, std::size_t n_rows, int n_threads);
 
  private:
   struct Copy {
     std::uint32_t feature;
-    std::uint64_t used;  // at this turn
+    std::uint64_t last_use;
     common::LargeArray<std::uint8_t> codes;
   };
 
   const table::BinnedMatrix& matrix_;
-  std::size_t most_ = 0;
-  std::uint64_t turn_ = 0;
+  std::size_t max_columns_ = 0;
+  std::uint64_t clock_ = 0;
   std::vector<Copy> copies_;
 };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t most_codes = 256;
 using CodeSums = std::array<PackedSum, most_codes>;
 
-// Sums of a node by the codes of a column, bundled or not.
+// Sums of a node per code of a column, bundled or not.
 const PackedSum* sums_of(const table::BinnedMatrix& matrix, std::uint32_t feature,
                          const NodeToSplit& node, CodeSums& own) {
   const table::BinnedColumn& column = matrix.column(feature);
@@ -47,15 +47,15 @@ struct GainTask {
   PackedScale scale;
   double l2;
   double min_units;
-  double parent;  // score of the node as it is
+  double parent;  // score of the node without a split
 };
 
-// gains[i] += twice what the node gains if prefix[i] has the sums of its left side.
+// gains[i] += twice the gain of the node if prefix[i] is the sum of its left side.
 SPINNEY_KERNEL void add_gains(const GainTask& task, double* gains) {
   const auto total_gradient = static_cast<double>(gradient_units(task.total));
   const auto total_hessian = static_cast<double>(hessian_units(task.total));
   for (std::size_t i = 0; i < task.n; ++i) {
-    // Halves of 32 bits: AVX2 turns these into doubles as vectors, but not 64 bits.
+    // AVX2 converts vectors of 32-bit integers to doubles, but not of 64-bit ones.
     const auto sum = static_cast<std::uint64_t>(task.prefix[i]);
     const auto low = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum) ^ 0x80000000U);
     const double hessian = static_cast<double>(low) + 2147483648.0;
@@ -106,6 +106,7 @@ class CommonSearch {
   }
 
  private:
+  // No bounds and no L1 penalty.
   bool plain() const { return rules_.l1_regularization == 0 && rules_.monotonic_cst.empty(); }
 
   // Whether both sides have enough rows.
@@ -164,7 +165,7 @@ class CommonSearch {
     }
   }
 
-  // One order of the categories, by the sums of some nodes.
+  // Orders the categories by the sums of the nodes `by`.
   void search_categories(std::uint32_t feature, std::span<const NodeToSplit> by,
                          BinSplit& best) const {
     const table::BinnedColumn& column = matrix_.column(feature);
@@ -185,13 +186,13 @@ class CommonSearch {
       total.hessian += unpack(node.total, node.scale).hessian;
       n_rows += node.n_counted;
     }
-    const double doubt = rules_.category_smooth * total.hessian / n_rows;
+    const double smooth = rules_.category_smooth * total.hessian / n_rows;
     std::array<double, most_codes> ratio{};
     std::array<std::uint32_t, most_codes> order{};
     std::size_t n = 0;
     for (std::uint32_t code = 0; code < n_codes; ++code) {
       if (!occurs[code]) continue;
-      const double below = together[code].hessian + doubt;
+      const double below = together[code].hessian + smooth;
       ratio[code] = below > 0 ? together[code].gradient / below : 0.0;
       order[n++] = code;
     }
@@ -288,14 +289,14 @@ BinSplit find_common_split(const table::BinnedMatrix& matrix, std::span<const No
   const CommonSearch search(matrix, nodes, counts, rules);
   std::vector<BinSplit> best(n_features);
   constexpr std::size_t block = 4;
-  std::size_t n_counted = 0;  // rows whose sums are not in a histogram
+  std::size_t n_counted = 0;  // rows of nodes without histograms
   for (const NodeToSplit& node : nodes) n_counted += node.histogram == nullptr ? node.n_rows : 0;
   const double work = 1.5 * static_cast<double>(matrix.n_codes() * nodes.size()) +
                       2.0 * static_cast<double>(n_counted * n_features);
   parallel_for((n_features + block - 1) / block, worthwhile_threads(work, n_threads, true),
-               [&](std::size_t piece, int) {
-                 const std::size_t end = std::min(n_features, (piece + 1) * block);
-                 for (std::size_t f = piece * block; f < end; ++f) {
+               [&](std::size_t block_index, int) {
+                 const std::size_t end = std::min(n_features, (block_index + 1) * block);
+                 for (std::size_t f = block_index * block; f < end; ++f) {
                    if (matrix.column(f).n_codes() < 2) continue;
                    if (allowed != nullptr && allowed[f] == 0) continue;
                    best[f] = search.search(static_cast<std::uint32_t>(f));

@@ -19,16 +19,16 @@ using common::worthwhile_threads;
 
 namespace {
 
-// The largest of each row's parts, with weights.
+// The largest weighted derivatives of a row.
 struct Largest {
   double gradient = 0;
   double hessian = 0;
-  double of_one = 0;  // second derivative of a row that counts once
+  double unweighted_hessian = 0;  // of a row with weight 1, if weights are integers
 };
 
-constexpr std::size_t n_chains = 16;  // side by side, so that loops become vectors
+constexpr std::size_t n_chains = 16;  // independent maxima, so that loops are vectorized
 
-// The largest of a single row, where weights are repetitions.
+// If weights are numbers of repeated rows: the largest derivatives of a single row.
 SPINNEY_KERNEL Largest find_largest_repeated(const float* first, const float* second,
                                              const double* weights, std::size_t n) {
   Largest found;
@@ -39,7 +39,7 @@ SPINNEY_KERNEL Largest find_largest_repeated(const float* first, const float* se
     found.gradient = g > found.gradient ? g : found.gradient;
     found.hessian = h > found.hessian ? h : found.hessian;
   }
-  found.of_one = found.hessian;
+  found.unweighted_hessian = found.hessian;
   return found;
 }
 
@@ -65,7 +65,7 @@ SPINNEY_KERNEL Largest find_largest(const float* first, const float* second, con
       found.gradient = std::max(found.gradient, static_cast<double>(gradient[k]));
       found.hessian = std::max(found.hessian, static_cast<double>(hessian[k]));
     }
-    found.of_one = found.hessian;
+    found.unweighted_hessian = found.hessian;
     return found;
   }
   for (std::size_t i = 0; i < n; ++i) {
@@ -74,7 +74,7 @@ SPINNEY_KERNEL Largest find_largest(const float* first, const float* second, con
     const double one = whole ? static_cast<double>(second[i]) : h;
     found.gradient = g > found.gradient ? g : found.gradient;
     found.hessian = h > found.hessian ? h : found.hessian;
-    found.of_one = one > found.of_one ? one : found.of_one;
+    found.unweighted_hessian = one > found.unweighted_hessian ? one : found.unweighted_hessian;
   }
   return found;
 }
@@ -144,19 +144,19 @@ SPINNEY_KERNEL void pack(const float* first, const float* second, const double* 
   }
 }
 
-constexpr std::size_t ahead = 64;  // rows whose codes are asked for before they are needed
+constexpr std::size_t ahead = 64;  // rows whose codes are prefetched
 constexpr std::size_t most_chunk_rows = 8192;
-constexpr std::size_t few_rows = 2048;  // up to here sums are added where they belong at once
+constexpr std::size_t few_rows = 2048;  // chunks of fewer rows add to the histogram directly
 
-// Rows of a chunk, and the slots of a group.
+// Rows of a chunk and the slots of a group.
 struct Chunk {
   const std::uint8_t* codes;  // of the group's first slot, row 0
   std::size_t stride;
   const Row* rows;  // null: 0 … n-1
   const PackedSum* packed;
   std::size_t n;
-  bool asks;                                      // for the cache lines of rows to come
-  std::size_t start[table::max_group_width + 1];  // where the sums of each slot begin, and the end
+  bool prefetches;                                // the codes of rows to come
+  std::size_t start[table::max_group_width + 1];  // first sum of each slot, then the end
 };
 
 template <class Add>
@@ -168,7 +168,7 @@ SPINNEY_INLINE void for_rows(const Chunk& chunk, const Add& add) {
     return;
   }
   std::size_t i = 0;
-  if (chunk.asks && chunk.n > ahead) {
+  if (chunk.prefetches && chunk.n > ahead) {
     for (; i < chunk.n - ahead; ++i) {
       const std::uint8_t* const next = codes + chunk.rows[i + ahead] * stride;
       for (std::size_t line = 0; line < stride; line += 64) __builtin_prefetch(next + line, 0, 2);
@@ -182,7 +182,7 @@ SPINNEY_INLINE void for_rows(const Chunk& chunk, const Add& add) {
 template <std::size_t width>
 void add_rows(const Chunk& chunk, PackedSum* out) {
   if (chunk.n >= few_rows) {
-    // Where columns begin at known places an addition is two instructions.
+    // With constant offsets of columns, an addition is two instructions.
     alignas(64) std::array<PackedSum, width * 256> sums{};
     for_rows(chunk, [&](const std::uint8_t* row, PackedSum sum) {
 #pragma GCC unroll 16
@@ -203,7 +203,7 @@ void add_rows(const Chunk& chunk, PackedSum* out) {
   });
 }
 
-// Sums that lie at the places of their rows.
+// Copies sums that are stored by row into a list.
 void gather(const PackedSum* of_rows, const Row* rows, std::size_t n, PackedSum* out) {
   std::size_t i = 0;
   for (; i + ahead < n; ++i) {
@@ -222,7 +222,7 @@ constexpr auto add_rows_of(std::index_sequence<widths...>) {
 
 constexpr auto add_rows_by_width = add_rows_of(std::make_index_sequence<table::max_group_width>());
 
-// Derivatives that are packed together, and where to.
+// Derivatives that are packed together.
 struct PackBlock {
   loss::Derivatives of;
   const double* weights;  // null: all are 1
@@ -230,7 +230,7 @@ struct PackBlock {
   PackedSum* out;
 };
 
-// Rows, repeated ones as often as their weight.
+// Number of rows, counted as often as their weights say if `repeats`.
 std::uint64_t count_repeated(const RowWeights& weights, const Row* rows, std::size_t n) {
   if (!weights.repeats) return n;
   std::int64_t total = 0;
@@ -240,8 +240,8 @@ std::uint64_t count_repeated(const RowWeights& weights, const Row* rows, std::si
   return static_cast<std::uint64_t>(total);
 }
 
-// Packs blocks of rows, of which n_rows count here, n_repeated with repetitions. block_of(i) gives
-// each as often as it is asked; the derivatives may lie where their sums are to be.
+// Packs blocks of rows: n_rows rows, n_repeated with repetitions. block_of(i) may be called several
+// times. Derivatives may be packed in place.
 template <class BlockOf>
 PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t n_repeated,
                         const RowWeights& weights, bool counts, int threads, const Workers& workers,
@@ -258,7 +258,7 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t 
   for (const Largest& of_block : largest_of) {
     largest[0] = std::max(largest[0], of_block.gradient);
     largest[1] = std::max(largest[1], of_block.hessian);
-    largest[2] = std::max(largest[2], of_block.of_one);
+    largest[2] = std::max(largest[2], of_block.unweighted_hessian);
   }
   common::find_max(workers.exchange, largest, 3);
   const std::uint64_t at_most = std::max<std::uint64_t>(n_repeated, workers.n_rows);
@@ -282,7 +282,7 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t 
   scale.n_rows = static_cast<std::uint64_t>(sums[2]);
   scale.largest_gradient = largest[0];
   scale.largest_hessian = largest[1];
-  // Rounding adds at most half a unit a row, here and there.
+  // Rounding adds at most half a unit per row twice: to the sums above and to the packed ones.
   const auto slack = static_cast<double>(sums[3]);
   const double total_gradient = (static_cast<double>(sums[0]) + slack) / gradient_in_one;
   const double total_hessian = static_cast<double>(sums[1]) / hessian_in_one;
@@ -319,7 +319,7 @@ PackedScale pack_gradients(const loss::Derivatives& of, const RowWeights& weight
                            PackedSum* out) {
   const std::size_t n_blocks = (n + loss::row_block - 1) / loss::row_block;
   const int threads = packing_threads(n, n_threads);
-  std::vector<float> first;  // those of the rows, side by side
+  std::vector<float> first;  // of the listed rows
   std::vector<float> second;
   std::vector<double> own_weights;
   loss::Derivatives chosen = of;
@@ -380,22 +380,22 @@ PackedScale pack_at_rows(const loss::Derivatives& of, const RowWeights& weights,
 void HistogramBuilder::build(const Row* rows, const RowSums& sums, std::size_t n, PackedSum* out) {
   const double work = 0.5 * static_cast<double>(n * matrix_.n_features());
   const int threads = worthwhile_threads(work, n_threads_, true);
-  // Rows of a chunk stay in the cache while one group of columns after another reads them.
+  // The rows of a chunk stay in the cache while each group of columns reads them.
   const std::size_t share = n / static_cast<std::size_t>(threads) + 1;
   const std::size_t chunk_rows = std::clamp<std::size_t>(share, few_rows, most_chunk_rows);
   const std::size_t n_chunks = (n + chunk_rows - 1) / chunk_rows;
   const std::size_t n_codes = matrix_.n_codes();
   std::fill(out, out + n_codes, PackedSum{0});
   std::vector<std::uint8_t> used(static_cast<std::size_t>(threads));
-  parallel_for(n_chunks, threads, [&](std::size_t piece, int worker) {
+  parallel_for(n_chunks, threads, [&](std::size_t chunk_index, int thread) {
     PackedSum* to = out;
-    if (worker > 0) {
-      std::vector<PackedSum>& own = of_worker_[static_cast<std::size_t>(worker - 1)];
-      if (used[static_cast<std::size_t>(worker)] == 0) own.assign(n_codes, 0);
-      used[static_cast<std::size_t>(worker)] = 1;
+    if (thread > 0) {
+      std::vector<PackedSum>& own = of_thread_[static_cast<std::size_t>(thread - 1)];
+      if (used[static_cast<std::size_t>(thread)] == 0) own.assign(n_codes, 0);
+      used[static_cast<std::size_t>(thread)] = 1;
       to = own.data();
     }
-    const std::size_t begin = piece * chunk_rows;
+    const std::size_t begin = chunk_index * chunk_rows;
     Chunk chunk;
     chunk.stride = matrix_.stride();
     chunk.rows = rows == nullptr ? nullptr : rows + begin;
@@ -410,7 +410,7 @@ void HistogramBuilder::build(const Row* rows, const RowSums& sums, std::size_t n
         matrix_.row_codes() + (rows == nullptr ? begin * chunk.stride : 0);
     for (const table::SlotGroup& group : matrix_.groups()) {
       chunk.codes = codes + group.first;
-      chunk.asks = group.first == 0;
+      chunk.prefetches = group.first == 0;
       for (std::uint32_t j = 0; j < group.width; ++j) {
         const table::CodeSlot& slot = matrix_.slot(group.first + j);
         chunk.start[j] = slot.start;
@@ -419,9 +419,9 @@ void HistogramBuilder::build(const Row* rows, const RowSums& sums, std::size_t n
       add_rows_by_width[group.width - 1](chunk, to);
     }
   });
-  for (std::size_t worker = 1; worker < used.size(); ++worker) {
-    if (used[worker] == 0) continue;
-    const PackedSum* const more = of_worker_[worker - 1].data();
+  for (std::size_t thread = 1; thread < used.size(); ++thread) {
+    if (used[thread] == 0) continue;
+    const PackedSum* const more = of_thread_[thread - 1].data();
     for (std::size_t i = 0; i < n_codes; ++i) out[i] += more[i];
   }
 }

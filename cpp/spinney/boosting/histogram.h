@@ -1,8 +1,8 @@
-// Sums of gradients and second derivatives per code of every column.
+// Histograms: sums of gradients and Hessians per code of every column.
 //
-// Both sums share one 64-bit integer: gradients in the upper half (signed), second derivatives in
-// the lower one. They are scaled so that neither can overflow, whatever rows come together, and
-// since integers add up to the same in any order, threads and layouts do not change a bit.
+// Both sums share one 64-bit integer: gradients in the upper half (signed), Hessians in the lower
+// one. They are scaled so that no sum of rows overflows. Integer sums do not depend on the order of
+// their terms, so threads and memory layouts do not change a bit.
 #pragma once
 
 #include <algorithm>
@@ -27,70 +27,70 @@ SPINNEY_INLINE std::int32_t gradient_units(PackedSum sum) {
   return static_cast<std::int32_t>((sum - static_cast<std::int64_t>(hessian_units(sum))) >> 32);
 }
 
-// What a unit of either sum stands for.
+// The value of one unit of each sum.
 struct PackedScale {
   double gradient = 1;
   double hessian = 1;
-  // Units of the second derivative of a row that counts once are at most this; where `counts`,
-  // they are 1.
+  // Largest number of Hessian units of a row with weight 1. If `counts`, it is 1, and sums of
+  // Hessians are numbers of rows.
   std::uint32_t most = 1;
   bool counts = false;
-  // Of all workers: rows whose derivatives were packed, and the largest of these.
+  // Over all workers: number of packed rows, and their largest derivatives.
   std::uint64_t n_rows = 0;
   double largest_gradient = 0;
   double largest_hessian = 0;
 };
 
-// The other workers that have rows, if there are any.
+// The workers that share the rows; without an exchange, there is one.
 struct Workers {
   common::Exchange* exchange = nullptr;
-  std::uint64_t n_rows = 0;  // of all workers together, or more; repeated ones where they count so
+  std::uint64_t n_rows =
+      0;  // upper bound over all workers; with RowWeights::repeats, repeated rows
 };
 
-// Weights of rows. Whole numbers stand for repeated rows, and rules that count rows count them so.
+// Weights of rows. Integer weights mean repeated rows, also where rules count rows.
 struct RowWeights {
   const double* values = nullptr;  // [row]; null: all are 1
-  bool whole = false;
-  // Derivatives are rounded to integers before they are multiplied by the weight, not after: sums
-  // then have the bits of those of the repeated rows. Only where these are few, since the integers
-  // are the smaller the more rows there are.
+  bool whole = false;              // all are integers
+  // Derivatives are rounded before they are multiplied by the weight, so that sums have the bits of
+  // repeated rows. Only for a limited number of repeated rows, because the units become coarser.
   bool repeats = false;
 };
 
-// Packs the derivatives of rows[0 … n) (of all rows if `rows` is null) into out[0 … n). If
-// `counts`, all second derivatives are 1, and sums of them are numbers of rows. The scale is that
-// of the rows of all workers.
+// Packs the derivatives of rows[0 … n), or of rows 0 … n-1 if `rows` is null, into out[0 … n).
+// counts: all Hessians are 1, so their sums are numbers of rows. Workers get the same scale.
 PackedScale pack_gradients(const loss::Derivatives& of, const RowWeights& weights,
                            const common::Row* rows, std::size_t n, bool counts, int n_threads,
                            const Workers& workers, PackedSum* out);
 
-// The same for rows whose sums are to lie at their places among n_places; those of other rows are
-// zero, and so are their derivatives afterwards. Derivatives in blocks may lie there themselves.
+// Packs the derivatives of the rows by row: out[row] for all n_places rows, zero for rows that are
+// not in the list, whose derivatives are set to zero, too. Derivatives in blocks may be packed in
+// place.
 PackedScale pack_at_rows(const loss::Derivatives& of, const RowWeights& weights,
                          const common::Row* rows, std::size_t n, std::size_t n_places, bool counts,
                          int n_threads, const Workers& workers, PackedSum* out);
 
-// Packed derivatives of a list of rows: one after the other, or each at the place of its row.
+// Packed derivatives of a list of rows: in the order of the list, or by row.
 struct RowSums {
   const PackedSum* packed = nullptr;
   bool by_row = false;
 };
 
-// Adds up packed derivatives per code.
+// Sums packed derivatives per code.
 class HistogramBuilder {
  public:
   HistogramBuilder(const table::BinnedMatrix& matrix, int n_threads)
       : matrix_(matrix),
         n_threads_(n_threads),
-        of_worker_(static_cast<std::size_t>(std::max(1, n_threads) - 1)) {}
+        of_thread_(static_cast<std::size_t>(std::max(1, n_threads) - 1)) {}
 
-  // Of n rows, null if they are 0 … n-1. out has matrix.n_codes() places.
+  // The histogram of n rows, 0 … n-1 if null. out: matrix.n_codes() sums.
   void build(const common::Row* rows, const RowSums& sums, std::size_t n, PackedSum* out);
 
  private:
   const table::BinnedMatrix& matrix_;
   int n_threads_;
-  std::vector<std::vector<PackedSum>> of_worker_;  // of all but the first
+  std::vector<std::vector<PackedSum>> of_thread_;  // for all threads but the first
 };
 
 }  // namespace spinney::boosting

@@ -13,7 +13,7 @@ using common::parallel_for;
 
 namespace {
 
-// Keys of floats that ascend with them.
+// Integers in the order of the floats.
 std::uint64_t key_of(double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
   return bits >> 63 != 0 ? ~bits : bits | (std::uint64_t{1} << 63);
@@ -34,11 +34,11 @@ std::int64_t total_weight(const LeafResiduals& leaf) {
   return total;
 }
 
-// The same as weighted_quantile of the leaves' rows together.
+// weighted_quantile of the rows of all workers, for each leaf.
 std::vector<double> select(const std::vector<LeafResiduals>& leaves, double level,
                            common::Exchange& exchange) {
   struct Found {
-    std::uint64_t key = 0;  // its bits so far
+    std::uint64_t key = 0;  // the bits found so far
     std::int64_t below = 0;
     double wanted = 0;
   };
@@ -62,7 +62,7 @@ std::vector<double> select(const std::vector<LeafResiduals>& leaves, double leve
         for (std::size_t digit = 0; digit < n_digits; ++digit) total += of[digit];
         found[l].wanted = level * static_cast<double>(total);
       }
-      // The last digit that occurs, if rounding wants more than there is.
+      // If rounding makes `wanted` exceed the total, the last digit that occurs is chosen.
       std::size_t last = 0;
       for (std::size_t digit = 0; digit < n_digits; ++digit) {
         if (of[digit] > 0) last = digit;
@@ -73,13 +73,14 @@ std::vector<double> select(const std::vector<LeafResiduals>& leaves, double leve
         found[l].below += of[digit];
         ++digit;
       }
-      if (shift == 0) found[l].below += of[digit];  // up to and with the value
+      if (shift == 0) found[l].below += of[digit];  // weight up to this value, inclusive
       found[l].key |= std::uint64_t{digit} << shift;
     }
   }
-  // Where the weight up to it is just what is wanted, the next value counts half.
+  // If the weight up to the value is exactly `wanted`, the quantile is the mean of this value and
+  // the next.
   constexpr double none = -std::numeric_limits<double>::infinity();
-  std::vector<double> next(leaves.size(), none);  // with the sign turned
+  std::vector<double> next(leaves.size(), none);  // negated
   for (std::size_t l = 0; l < leaves.size(); ++l) {
     for (const double residual : leaves[l].residuals) {
       if (key_of(residual) > found[l].key) next[l] = std::max(next[l], -residual);
@@ -98,7 +99,7 @@ std::vector<double> select(const std::vector<LeafResiduals>& leaves, double leve
 }  // namespace
 
 std::vector<double> refit_leaves(const loss::Loss& loss, std::vector<LeafResiduals>& leaves,
-                                 double heaviest, bool repeats, const Workers& workers,
+                                 double largest_weight, bool repeats, const Workers& workers,
                                  int n_threads) {
   std::vector<double> values(leaves.size());
   const double level = loss::search_level(loss);
@@ -112,8 +113,8 @@ std::vector<double> refit_leaves(const loss::Loss& loss, std::vector<LeafResidua
     values = select(leaves, level, *workers.exchange);
   }
   if (loss.kind != loss::LossKind::huber) return values;
-  // From the median one step of the mean of what is left of it (Friedman 2001).
-  const double units = loss::huber_units_in_one(loss, heaviest, workers.n_rows);
+  // Huber's loss: add the mean of the clipped distances to the median (Friedman 2001).
+  const double units = loss::huber_units_in_one(loss, largest_weight, workers.n_rows);
   std::vector<std::int64_t> sums(2 * leaves.size());
   for (std::size_t l = 0; l < leaves.size(); ++l) {
     sums[2 * l] =

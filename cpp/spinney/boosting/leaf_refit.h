@@ -1,6 +1,6 @@
-// Steps of leaves by line search: medians and other quantiles of residuals, over the rows of all
-// workers. One worker parts its rows; several find the bits of a quantile one byte after another,
-// from numbers of rows alone.
+// Leaf values by line search: quantiles of the residuals of a leaf's rows, over all workers. A
+// single worker selects the quantile directly; several find its bits one byte after another, from
+// sums of weights.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace spinney::boosting {
 
-// Residuals (target - score) of a leaf's rows, and their weights in some unit, or none.
+// Residuals (target − score) of a leaf's rows, and their integer weights; empty: all equal.
 struct LeafResiduals {
   std::vector<double> residuals;
   std::vector<std::int64_t> weights;
 };
 
-// heaviest: weight of a row, in units. repeats: weights are numbers of repeated rows, and
-// `heaviest` is 1, the weight of one of these. Reorders the residuals.
+// Returns the value of each leaf. largest_weight: of a row, in units of the weights. repeats:
+// weights are numbers of repeated rows, and largest_weight is 1. Reorders the residuals.
 std::vector<double> refit_leaves(const loss::Loss& loss, std::vector<LeafResiduals>& leaves,
-                                 double heaviest, bool repeats, const Workers& workers,
+                                 double largest_weight, bool repeats, const Workers& workers,
                                  int n_threads);
 
 }  // namespace spinney::boosting

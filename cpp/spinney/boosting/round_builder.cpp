@@ -91,9 +91,9 @@ void RoundBuilder::follow_codes(const table::BinnedMatrix& matrix, const table::
   constexpr std::size_t block = 4096;
   const double work = 20.0 * static_cast<double>(n);
   parallel_for((n + block - 1) / block, worthwhile_threads(work, n_threads, true),
-               [&](std::size_t piece, int) {
-                 const std::size_t end = std::min(n, (piece + 1) * block);
-                 for (std::size_t i = piece * block; i < end; ++i) {
+               [&](std::size_t block_index, int) {
+                 const std::size_t end = std::min(n, (block_index + 1) * block);
+                 for (std::size_t i = block_index * block; i < end; ++i) {
                    const std::size_t row = rows == nullptr ? i : rows[i];
                    std::size_t at = 0;
                    while (tree_.left[at] != forest::no_child) {

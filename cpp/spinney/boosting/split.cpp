@@ -14,14 +14,14 @@ using common::worthwhile_threads;
 
 namespace {
 
-// The best cut of a number, all cuts at once: prefix[c] has the sums of the left side, and is
-// filled up to a multiple of `lanes` with the total. Sides with fewer units of the second
-// derivative than min_units are not allowed.
+// The best cut of a numeric column. prefix[c] is the sum of the left side of cut c; the array is
+// padded with the total to a multiple of `lanes`. Sides with fewer Hessian units than min_units are
+// not allowed.
 //
-// With a = H_L + λ, b = H_R + λ and S = a + b, the same for all cuts,
-// G_L²/a + G_R²/b = G²/S + (G_L S − G a)²/(a b S): only the last term tells cuts apart. In single
-// precision it is right to a millionth of what the parts of a node differ by, and there are twice
-// as many in a vector. The gain of the cut that is chosen is not taken from it.
+// With a = H_L + λ, b = H_R + λ and S = a + b, which is the same for all cuts,
+// G_L²/a + G_R²/b = G²/S + (G_L S − G a)²/(a b S): cuts differ in the last term only. Single
+// precision is enough to compare cuts (relative error about 1e-6) and fits twice as many into a
+// vector. The gain of the best cut is computed again in double precision.
 constexpr std::size_t lanes = 16;
 
 struct CutTask {
@@ -29,7 +29,7 @@ struct CutTask {
   std::uint32_t n;
   PackedSum total;
   std::uint32_t min_units;
-  // As shares of S: a unit of the second derivative, and λ.
+  // As fractions of S: one Hessian unit, and λ.
   float unit;
   float l2;
 };
@@ -39,9 +39,9 @@ SPINNEY_KERNEL std::uint32_t best_cut(const CutTask& task) {
   const std::uint32_t min_units = task.min_units;
   const float unit = task.unit;
   const float l2 = task.l2;
-  constexpr float gradient_unit = 0x1p-31F;  // so that nothing overflows
+  constexpr float gradient_unit = 0x1p-31F;  // avoids overflow
   const float total_gradient = static_cast<float>(gradient_units(task.total)) * gradient_unit;
-  // The order of floats that are not negative is that of their bits; -1 is a negative integer, too.
+  // Non-negative floats have the order of their bits; -1 is a negative integer, too.
   std::array<std::int32_t, 256 + lanes> scores;
   const std::size_t n = (task.n + lanes - 1) / lanes * lanes;
   std::int32_t top = std::numeric_limits<std::int32_t>::min();
@@ -58,7 +58,7 @@ SPINNEY_KERNEL std::uint32_t best_cut(const CutTask& task) {
     top = std::max(top, scores[i]);
   }
   if (top < 0) return task.n;
-  // The first of the best; a term instead of a condition keeps the loop in vectors.
+  // The first of the best cuts. Adding a penalty instead of a condition keeps the loop vectorized.
   std::int32_t found = std::numeric_limits<std::int32_t>::max();
   for (std::size_t i = 0; i < n; ++i) {
     const std::int32_t worse = scores[i] != top ? 1 << 16 : 0;
@@ -67,7 +67,7 @@ SPINNEY_KERNEL std::uint32_t best_cut(const CutTask& task) {
   return static_cast<std::uint32_t>(found);
 }
 
-constexpr std::size_t count_block = 2048;  // rows that are counted at once
+constexpr std::size_t count_block = 2048;  // rows counted at a time
 
 class ColumnSearch {
  public:
@@ -92,12 +92,11 @@ class ColumnSearch {
     const double all = static_cast<double>(hessian_units(node.total)) + 2 * l2_units;
     unit_ = static_cast<float>(1 / all);
     l2_ = static_cast<float>(l2_units / all);
-    sure_units_ = scale.counts ? static_cast<std::uint64_t>(rules.min_samples_leaf)
-                               : static_cast<std::uint64_t>(rules.min_samples_leaf) * scale.most;
+    certain_units_ = scale.counts ? static_cast<std::uint64_t>(rules.min_samples_leaf)
+                                  : static_cast<std::uint64_t>(rules.min_samples_leaf) * scale.most;
   }
 
-  // exact: the rows have been counted, so that nothing about the result is unsure. Of few rows they
-  // always are.
+  // exact: the rows have been counted, so the result is certain. Small nodes are always counted.
   Candidate search(std::uint32_t feature, bool exact) {
     counts_ = exact ? row_counts_.data() : nullptr;
     Candidate best;
@@ -120,12 +119,12 @@ class ColumnSearch {
     } else {
       search_numbers(feature, column, best);
     }
-    if (node_.histogram == nullptr) forget_rows();
+    if (node_.histogram == nullptr) clear_rows();
     return best;
   }
 
-  // Counts the rows of each code of the split's column until both sides have enough: mostly that
-  // shows after a few. False: they never have, and all rows are counted.
+  // Counts the rows of each code of the split's column until both sides have enough, usually after
+  // a few blocks. False: a side has too few; all rows are counted then.
   bool leaves_enough(const BinSplit& split) {
     row_counts_.fill(0);
     for (std::size_t i = 0; i < node_.n_rows; i += count_block) {
@@ -135,7 +134,7 @@ class ColumnSearch {
     return false;
   }
 
-  // Numbers of rows of each code of a column, and what they are over all workers.
+  // Counts the rows of each code of a column.
   const std::array<std::uint64_t, 256>& count_all(std::uint32_t feature) {
     row_counts_.fill(0);
     for (std::size_t i = 0; i < node_.n_rows; i += count_block) {
@@ -144,13 +143,14 @@ class ColumnSearch {
     return row_counts_;
   }
 
-  void learn_counts(const std::int64_t* counts) {
+  // Sets the counts over all workers.
+  void set_counts(const std::int64_t* counts) {
     for (std::size_t code = 0; code < 256; ++code) {
       row_counts_[code] = static_cast<std::uint64_t>(counts[code]);
     }
   }
 
-  // Whether both sides have enough of the rows that were counted.
+  // Whether both sides have enough of the counted rows.
   bool has_enough(const BinSplit& split) const {
     const table::BinnedColumn& column = matrix_.column(split.feature);
     std::uint64_t n_left = 0;
@@ -168,7 +168,7 @@ class ColumnSearch {
     return size > 0 ? std::copysign(size, gradient) : 0.0;
   }
 
-  // Twice what a leaf takes off the objective.
+  // Twice the decrease of the objective by a leaf.
   double score(const Sums& sums, double l2) const {
     const double below = sums.hessian + l2;
     if (!(below > 0)) return 0;
@@ -187,13 +187,13 @@ class ColumnSearch {
            (below_a * below_b);
   }
 
-  // Whether a side may be a leaf; 2: if its rows are counted.
+  // Whether a side may be a leaf: 0 no, 1 yes, 2 unknown until its rows are counted.
   int allows(PackedSum side, std::uint64_t n_rows) const {
     const std::uint32_t units = hessian_units(side);
     if (units == 0 || static_cast<double>(units) * scale_.hessian < rules_.min_hessian_leaf)
       return 0;
     if (counts_ != nullptr) return n_rows >= rules_.min_samples_leaf ? 1 : 0;
-    if (units >= sure_units_) return 1;
+    if (units >= certain_units_) return 1;
     return scale_.counts ? 0 : 2;
   }
 
@@ -216,16 +216,16 @@ class ColumnSearch {
     }
     best.split.gain = gain;
     best.split.left = left;
-    best.unsure = left_fits == 2 || right_fits == 2;
+    best.uncertain = left_fits == 2 || right_fits == 2;
     better = true;
   }
 
-  // The common case: no bounds, no L1.
+  // The usual case: no bounds, no L1 penalty.
   void search_plainly(const table::BinnedColumn& column, Candidate& best) const {
     const PackedSum* const sums = sums_;
     const PackedSum missing = column.has_missing ? sums[column.missing_code()] : 0;
     std::array<PackedSum, 256 + lanes> prefix;
-    std::array<std::uint8_t, 256 + 1> codes;  // of the sums, where rows are counted
+    std::array<std::uint8_t, 256 + 1> codes;  // of the sums, if rows are counted
     const int n_directions = missing != 0 ? 2 : 1;
     for (int direction = 0; direction < n_directions; ++direction) {
       const std::uint32_t n_cuts =
@@ -243,7 +243,7 @@ class ColumnSearch {
         for (std::uint32_t code = 0; code < end; ++code) prefix[code] = left += sums[code];
         n_sums = end - first;
       } else {
-        // Only codes that occur and leave enough rows on either side.
+        // Only codes that occur and leave enough rows on both sides.
         std::uint64_t n_left = direction == 1 ? counts_[column.missing_code()] : 0;
         const std::uint64_t min_rows = rules_.min_samples_leaf;
         const std::uint64_t most_left = n_counted_ - std::min(n_counted_, min_rows);
@@ -277,14 +277,14 @@ class ColumnSearch {
       best.split.left = chosen;
       best.split.code = counts_ != nullptr ? codes[found] : first + found;
       best.split.missing_left = direction == 1;
-      best.unsure =
-          counts_ == nullptr && (hessian_units(best.split.left) < sure_units_ ||
-                                 hessian_units(node_.total - best.split.left) < sure_units_);
+      best.uncertain =
+          counts_ == nullptr && (hessian_units(best.split.left) < certain_units_ ||
+                                 hessian_units(node_.total - best.split.left) < certain_units_);
     }
     if (n_directions == 1) send_missing_to_larger(best.split);
   }
 
-  // What the node does not know goes with the many.
+  // Values that do not occur in this node follow the majority.
   void send_missing_to_larger(BinSplit& split) const {
     split.missing_left = 2 * std::uint64_t{hessian_units(split.left)} >= hessian_units(node_.total);
   }
@@ -297,12 +297,13 @@ class ColumnSearch {
     const PackedSum missing = column.has_missing ? sums[column.missing_code()] : 0;
     const std::uint64_t n_missing =
         counts_ != nullptr && column.has_missing ? counts_[column.missing_code()] : 0;
-    // Without missing rows in the node both directions are the same; new ones go with the many.
+    // Without missing values in the node, both directions are equal; later missing values follow
+    // the majority.
     const int n_directions = missing != 0 ? 2 : 1;
     for (int direction = 0; direction < n_directions; ++direction) {
       PackedSum left = direction == 1 ? missing : 0;
       std::uint64_t n_left = direction == 1 ? n_missing : 0;
-      // With all values on the left, missing ones may still be parted from them.
+      // The last cut separates missing values from all others.
       const std::uint32_t n_cuts =
           direction == 0 && missing != 0 ? column.n_bins : column.n_bins - 1;
       for (std::uint32_t code = 0; code < n_cuts; ++code) {
@@ -330,11 +331,11 @@ class ColumnSearch {
     std::array<Ordered, 256> order;
     std::size_t n = 0;
     const double mean_hessian = total_.hessian / node_.n_counted;
-    const double doubt = rules_.category_smooth * mean_hessian;
+    const double smooth = rules_.category_smooth * mean_hessian;
     for (std::uint32_t code = 0; code < n_codes; ++code) {
       if (sums[code] == 0) continue;
       const Sums s = unpack(sums[code], scale_);
-      const double below = s.hessian + doubt;
+      const double below = s.hessian + smooth;
       order[n++] = {below > 0 ? s.gradient / below : 0.0, code};
     }
     if (n < 2) return;
@@ -342,7 +343,7 @@ class ColumnSearch {
               [](const Ordered& a, const Ordered& b) {
                 return a.ratio < b.ratio || (a.ratio == b.ratio && a.code < b.code);
               });
-    // Two categories are one question, as of a number.
+    // Two categories have one split, like a binary numeric column.
     const double l2 =
         n == 2 ? rules_.l2_regularization : rules_.l2_regularization + rules_.category_l2;
     PackedSum left = 0;
@@ -362,7 +363,7 @@ class ColumnSearch {
     for (std::size_t i = 0; i <= cut; ++i) {
       best.split.left_codes[order[i].code / 64] |= std::uint64_t{1} << (order[i].code % 64);
     }
-    // What the node does not know goes with the many.
+    // Values that do not occur in this node follow the majority.
     const bool left_is_larger =
         2 * std::uint64_t{hessian_units(best.split.left)} >= hessian_units(node_.total);
     best.split.missing_left = left_is_larger;
@@ -381,7 +382,8 @@ class ColumnSearch {
     }
   }
 
-  // Sums of a column that shares a slot: the commonest code has what the others leave.
+  // Sums of a column that shares a slot: that of its most frequent code is the total minus the
+  // others.
   void unbundle(const table::BinnedColumn& column) {
     const PackedSum* at = node_.histogram + column.start;
     PackedSum rest = node_.total;
@@ -393,7 +395,7 @@ class ColumnSearch {
     own_sums_[column.common_code] = rest;
   }
 
-  // Sums and numbers of rows of one column, of few rows.
+  // Sums and numbers of rows of one column of a small node.
   void add_rows(std::uint32_t feature) {
     const std::size_t stride = matrix_.stride();
     const table::BinnedColumn& column = matrix_.column(feature);
@@ -404,16 +406,16 @@ class ColumnSearch {
       const std::uint8_t found = codes[row * stride];
       const std::uint8_t code = code_of == nullptr ? found : code_of[found];
       own_sums_[code] += of_rows_[i];
-      row_counts_[code] += once(row);
+      row_counts_[code] += count_of(row);
       occurs_[code / 64] |= std::uint64_t{1} << (code % 64);
     }
   }
 
-  std::uint64_t once(std::size_t row) const {
+  std::uint64_t count_of(std::size_t row) const {
     return node_.weights.whole ? static_cast<std::uint64_t>(node_.weights.values[row]) : 1;
   }
 
-  void forget_rows() {
+  void clear_rows() {
     for_codes([&](std::uint32_t code) {
       own_sums_[code] = 0;
       row_counts_[code] = 0;
@@ -422,7 +424,7 @@ class ColumnSearch {
     occurs_ = {};
   }
 
-  // Codes that occur, ascending, until the body says that it has seen enough.
+  // Calls body for each code that occurs, ascending, until it returns false.
   template <class Body>
   void for_codes(const Body& body) const {
     for (std::uint32_t word = 0; word < 4; ++word) {
@@ -438,11 +440,12 @@ class ColumnSearch {
     if (node_.weights.whole) {
       for (std::size_t i = begin; i < end; ++i) {
         const std::size_t row = rows == nullptr ? i : rows[i];
-        row_counts_[codes[row]] += once(row);
+        row_counts_[codes[row]] += count_of(row);
       }
       return;
     }
-    // In turns: an addition need not wait for the one before, often to the same code.
+    // Two arrays in turn: successive rows often have the same code, and an addition would wait for
+    // the one before.
     std::array<std::array<std::uint16_t, 256>, 2> counts{};
     static_assert(count_block < 0xffff);
     const auto code_of = [&](std::size_t i) { return codes[rows == nullptr ? i : rows[i]]; };
@@ -467,15 +470,15 @@ class ColumnSearch {
   std::uint32_t min_units_ = 1;
   float unit_ = 0;
   float l2_ = 0;
-  std::uint64_t sure_units_ = 1;
+  std::uint64_t certain_units_ = 1;
   bool bounded_ = false;
   const std::uint64_t* counts_ = nullptr;
   std::array<std::uint64_t, 256> row_counts_{};
   std::uint64_t n_counted_ = 0;
-  const PackedSum* sums_ = nullptr;  // of the column at hand
+  const PackedSum* sums_ = nullptr;  // of the present column
   std::array<PackedSum, 256> own_sums_{};
   std::array<std::uint64_t, 4> occurs_{};
-  const PackedSum* of_rows_ = nullptr;  // of few rows, one after the other
+  const PackedSum* of_rows_ = nullptr;  // derivatives of a small node's rows
   std::array<PackedSum, few_node_rows> gathered_;
 };
 
@@ -514,7 +517,7 @@ std::vector<std::array<std::uint32_t, 2>> useful_cuts(const table::BinnedMatrix&
   std::vector<std::array<std::uint32_t, 2>> cuts(matrix.n_features());
   for (std::size_t f = 0; f < cuts.size(); ++f) {
     const table::BinnedColumn& column = matrix.column(f);
-    // Missing rows may be on either side.
+    // Rows with a missing value may be on either side.
     const std::size_t n_missing = column.has_missing ? column.n_rows_of.back() : 0;
     std::size_t n_left = n_missing;
     std::size_t n_right =
@@ -538,7 +541,7 @@ bool is_allowed(const table::BinnedMatrix& matrix, const NodeToSplit& node, std:
   return (node.allowed == nullptr || node.allowed[f] != 0) && matrix.column(f).n_codes() > 1;
 }
 
-// The best question about each column, from the node's histogram.
+// The best split of each column, from the node's histogram.
 std::vector<Candidate> search_columns(const table::BinnedMatrix& matrix, const NodeToSplit& node,
                                       const PackedScale& scale, const SplitRules& rules,
                                       int n_threads) {
@@ -547,10 +550,10 @@ std::vector<Candidate> search_columns(const table::BinnedMatrix& matrix, const N
   constexpr std::size_t block = 8;
   const double work = split_work(matrix, node.n_rows, true);
   parallel_for((n_features + block - 1) / block, worthwhile_threads(work, n_threads, true),
-               [&](std::size_t piece, int) {
+               [&](std::size_t block_index, int) {
                  ColumnSearch search(matrix, node, scale, rules);
-                 const std::size_t end = std::min(n_features, (piece + 1) * block);
-                 for (std::size_t f = piece * block; f < end; ++f) {
+                 const std::size_t end = std::min(n_features, (block_index + 1) * block);
+                 for (std::size_t f = block_index * block; f < end; ++f) {
                    if (!is_allowed(matrix, node, f)) continue;
                    best[f] = search.search(static_cast<std::uint32_t>(f), false);
                  }
@@ -558,7 +561,8 @@ std::vector<Candidate> search_columns(const table::BinnedMatrix& matrix, const N
   return best;
 }
 
-// The column that gains most, the first of equals; best.size() if none gains.
+// The column with the largest gain, the first if several have it; best.size() if no split has a
+// gain.
 std::size_t find_winner(const std::vector<Candidate>& best) {
   std::size_t winner = best.size();
   double gain = 0;
@@ -570,16 +574,16 @@ std::size_t find_winner(const std::vector<Candidate>& best) {
   return winner;
 }
 
-// Columns that would gain more than any that is sure, the best first, but not too many at once.
-std::vector<std::uint32_t> unsure_columns(const std::vector<Candidate>& best) {
+// Uncertain columns with at least the gain of every certain one, the best first, a few at most.
+std::vector<std::uint32_t> uncertain_columns(const std::vector<Candidate>& best) {
   constexpr std::size_t most = 4;
-  double sure = 0;
+  double certain = 0;
   for (const Candidate& candidate : best) {
-    if (!candidate.unsure) sure = std::max(sure, candidate.split.gain);
+    if (!candidate.uncertain) certain = std::max(certain, candidate.split.gain);
   }
   std::vector<std::uint32_t> columns;
   for (std::uint32_t f = 0; f < best.size(); ++f) {
-    if (best[f].unsure && best[f].split.gain >= sure) columns.push_back(f);
+    if (best[f].uncertain && best[f].split.gain >= certain) columns.push_back(f);
   }
   std::stable_sort(columns.begin(), columns.end(), [&](std::uint32_t a, std::uint32_t b) {
     return best[a].split.gain > best[b].split.gain;
@@ -606,11 +610,11 @@ BinSplit find_split(const table::BinnedMatrix& matrix, const NodeToSplit& node,
   for (;;) {
     const std::size_t winner = find_winner(best);
     if (winner == best.size()) return {};
-    if (!best[winner].unsure || search.leaves_enough(best[winner].split)) {
+    if (!best[winner].uncertain || search.leaves_enough(best[winner].split)) {
       return best[winner].split;
     }
     best[winner] = search.search(static_cast<std::uint32_t>(winner), true);
-    best[winner].unsure = false;
+    best[winner].uncertain = false;
   }
 }
 
@@ -621,7 +625,7 @@ void choose(OpenSplit& open) {
   const bool found = winner < open.best.size();
   open.split = found ? open.best[winner].split : BinSplit{};
   open.doubts.clear();
-  if (found && open.best[winner].unsure) open.doubts = unsure_columns(open.best);
+  if (found && open.best[winner].uncertain) open.doubts = uncertain_columns(open.best);
 }
 
 }  // namespace
@@ -631,7 +635,7 @@ OpenSplit find_open_split(const table::BinnedMatrix& matrix, const NodeToSplit& 
   OpenSplit open;
   open.best = search_columns(matrix, node, scale, rules, n_threads);
   choose(open);
-  if (open.doubts.empty()) open.best = {};  // nobody will ask again
+  if (open.doubts.empty()) open.best = {};  // not needed again
   return open;
 }
 
@@ -651,10 +655,10 @@ void settle_doubts(const table::BinnedMatrix& matrix, const NodeToSplit& node,
                    OpenSplit& open) {
   for (const std::uint32_t column : open.doubts) {
     ColumnSearch search(matrix, node, scale, rules);
-    search.learn_counts(counts);
+    search.set_counts(counts);
     Candidate& candidate = open.best[column];
     if (!search.has_enough(candidate.split)) candidate = search.search(column, true);
-    candidate.unsure = false;
+    candidate.uncertain = false;
     counts += 256;
   }
   choose(open);

@@ -1,6 +1,6 @@
-// The best question about a node, from its histogram, by the second-order objective: with sums G
-// and H of first and second derivatives a leaf's weight is −G/(H+λ), its part of the objective
-// −G²/(H+λ)/2, and a question is worth half of what its children gain, less γ.
+// The best split of a node, from its histogram, by the second-order objective. With sums G and H of
+// gradients and Hessians, the weight of a leaf is −G/(H+λ) and its objective is −G²/(H+λ)/2. The
+// gain of a split is the objective of the node minus those of its children, minus γ.
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@
 
 namespace spinney::boosting {
 
-// A gain below this share of what the node takes off the objective is rounding: its rows agree.
+// A gain below this fraction of the node's objective is a rounding error.
 constexpr double rounding_share = 1e-12;
 
-// Limits of a leaf's weight that monotone constraints above it set.
+// Bounds of a leaf's weight, from monotonic constraints of the splits above it.
 struct Bounds {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -47,8 +47,8 @@ void tighten_bounds(std::int8_t sign, const Sums& left, const Sums& right, const
 struct BinSplit {
   double gain = -std::numeric_limits<double>::infinity();
   std::uint32_t feature = 0;
-  std::uint32_t code = 0;    // numeric: codes up to it go left
-  bool categorical = false;  // then those of `left_codes` do
+  std::uint32_t code = 0;    // numeric: codes up to this one go left
+  bool categorical = false;  // codes in left_codes go left
   bool missing_left = false;
   PackedSum left = 0;  // sums of the left side
   std::array<std::uint64_t, 4> left_codes{};
@@ -61,60 +61,62 @@ struct BinSplit {
 };
 
 struct NodeToSplit {
-  const PackedSum* histogram = nullptr;  // null: of few rows, whose sums are made on the way
-  RowSums sums;                          // of the rows
+  const PackedSum* histogram = nullptr;  // null: few rows, which are summed column by column
+  RowSums sums;                          // derivatives of the rows
   PackedSum total = 0;
   std::size_t n_rows = 0;             // of this worker
-  double n_counted = 0;               // rows, whole weights as repeated ones
+  double n_counted = 0;               // rows, counted as often as integer weights say
   const common::Row* rows = nullptr;  // null: 0 … n_rows-1
   RowWeights weights;
   PackedScale scale;
-  const std::uint8_t* allowed = nullptr;  // of each column; null: all
+  const std::uint8_t* allowed = nullptr;  // flag of each column; null: all
   Bounds bounds;
 };
 
-// NodeToSplit::allowed of marks that are empty where all columns are allowed.
+// NodeToSplit::allowed of flags, which are empty if all columns are allowed.
 inline const std::uint8_t* marks(const std::vector<std::uint8_t>& allowed) {
   return allowed.empty() ? nullptr : allowed.data();
 }
 
-// Up to here a histogram of all codes costs more than adding up the rows of one column at a time.
+// For nodes of at most this many rows, summing the rows column by column is faster than a
+// histogram.
 constexpr std::size_t few_node_rows = 96;
 
-// Nanoseconds that finding the split of a node takes.
+// Estimated time of the search for a node's split, in nanoseconds.
 double split_work(const table::BinnedMatrix& matrix, std::size_t n_rows, bool by_histogram);
 
-// SplitRules::cuts for rows that count once each.
+// SplitRules::cuts if all rows have weight 1.
 std::vector<std::array<std::uint32_t, 2>> useful_cuts(const table::BinnedMatrix& matrix,
                                                       std::size_t min_rows);
 
 BinSplit find_split(const table::BinnedMatrix& matrix, const NodeToSplit& node,
                     const PackedScale& scale, const SplitRules& rules, int n_threads);
 
-// A split that some side might have too few rows for: only counting them tells.
+// A split, and whether a side may have too few rows: Hessians give only a bound of their number.
 struct Candidate {
   BinSplit split;
-  bool unsure = false;
+  bool uncertain = false;
 };
 
-// What is known about the questions of a node whose rows lie with several workers; its histogram,
-// total and n_counted are those of all of them, its rows those of this one.
+// The split of a node whose rows several workers share. Its histogram, total and n_counted are sums
+// over all workers; its rows are those of this worker.
 struct OpenSplit {
   std::vector<Candidate> best;  // of each column
   BinSplit split;               // the best of them
-  // Columns whose rows must be counted if the split leaves a side too few; none: it does not.
+  // Columns whose rows must be counted if the split leaves too few rows on a side. Empty: the split
+  // leaves enough.
   std::vector<std::uint32_t> doubts;
 };
 
 OpenSplit find_open_split(const table::BinnedMatrix& matrix, const NodeToSplit& node,
                           const PackedScale& scale, const SplitRules& rules, int n_threads);
 
-// Numbers of this worker's rows of each code of the columns in doubt, 256 each.
+// Counts this worker's rows of each code of the columns in doubt, 256 counts per column.
 void count_doubts(const table::BinnedMatrix& matrix, const NodeToSplit& node,
                   const PackedScale& scale, const SplitRules& rules, const OpenSplit& open,
                   std::int64_t* out);
 
-// Takes those of all workers: another question may be the best one then, and in doubt.
+// Chooses the split given the counts of all workers. The new split may have doubts, too.
 void settle_doubts(const table::BinnedMatrix& matrix, const NodeToSplit& node,
                    const PackedScale& scale, const SplitRules& rules, const std::int64_t* counts,
                    OpenSplit& open);
