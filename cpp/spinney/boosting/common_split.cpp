@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
 
 namespace spinney::boosting {
@@ -51,7 +52,7 @@ struct GainTask {
 };
 
 // gains[i] += twice the gain of the node if prefix[i] is the sum of its left side.
-SPINNEY_KERNEL void add_gains(const GainTask& task, double* gains) {
+SPINNEY_INLINE void add_gains(const GainTask& task, double* gains) {
   const auto total_gradient = static_cast<double>(gradient_units(task.total));
   const auto total_hessian = static_cast<double>(hessian_units(task.total));
   for (std::size_t i = 0; i < task.n; ++i) {
@@ -122,7 +123,7 @@ class CommonSearch {
       const auto rows = static_cast<double>(rules_.min_samples_leaf);
       const double least = std::max(1.0, scale.counts ? std::max(units, rows) : units);
       const double parent = plain_score(unpack(node.total, scale), rules_.l2_regularization);
-      add_gains({prefix, n, node.total, scale, l2, least, parent}, gains);
+      common::dispatch<add_gains>({prefix, n, node.total, scale, l2, least, parent}, gains);
       return;
     }
     for (std::size_t i = 0; i < n; ++i) {

@@ -7,11 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "spinney/common/dispatch.h"
 #include "spinney/common/fixed_point.h"
 #include "spinney/common/parallel.h"
 
 namespace spinney::boosting {
 
+using common::dispatch;
 using common::nearest;
 using common::parallel_for;
 using common::Row;
@@ -29,7 +31,7 @@ struct Largest {
 constexpr std::size_t n_chains = 16;  // independent maxima, so that loops are vectorized
 
 // If weights are numbers of repeated rows: the largest derivatives of a single row.
-SPINNEY_KERNEL Largest find_largest_repeated(const float* first, const float* second,
+SPINNEY_INLINE Largest find_largest_repeated(const float* first, const float* second,
                                              const double* weights, std::size_t n) {
   Largest found;
   for (std::size_t i = 0; i < n; ++i) {
@@ -43,7 +45,7 @@ SPINNEY_KERNEL Largest find_largest_repeated(const float* first, const float* se
   return found;
 }
 
-SPINNEY_KERNEL Largest find_largest(const float* first, const float* second, const double* weights,
+SPINNEY_INLINE Largest find_largest(const float* first, const float* second, const double* weights,
                                     bool whole, std::size_t n) {
   Largest found;
   if (weights == nullptr) {
@@ -84,7 +86,7 @@ struct UnitSums {
   std::int64_t hessian = 0;
 };
 
-SPINNEY_KERNEL UnitSums add_units(const float* first, const float* second, const double* weights,
+SPINNEY_INLINE UnitSums add_units(const float* first, const float* second, const double* weights,
                                   std::size_t n, double gradient_units, double hessian_units) {
   std::int64_t gradient = 0;
   std::int64_t hessian = 0;
@@ -104,7 +106,7 @@ SPINNEY_KERNEL UnitSums add_units(const float* first, const float* second, const
   return {gradient, hessian};
 }
 
-SPINNEY_KERNEL UnitSums add_repeated_units(const float* first, const float* second,
+SPINNEY_INLINE UnitSums add_repeated_units(const float* first, const float* second,
                                            const double* weights, std::size_t n,
                                            double gradient_units, double hessian_units) {
   std::int64_t gradient = 0;
@@ -118,12 +120,12 @@ SPINNEY_KERNEL UnitSums add_repeated_units(const float* first, const float* seco
   return {gradient, hessian};
 }
 
-PackedSum join(std::int64_t gradient, std::int64_t hessian) {
+SPINNEY_INLINE PackedSum join(std::int64_t gradient, std::int64_t hessian) {
   return static_cast<PackedSum>((static_cast<std::uint64_t>(gradient) << 32) +
                                 static_cast<std::uint64_t>(hessian));
 }
 
-SPINNEY_KERNEL void pack_repeated(const float* first, const float* second, const double* weights,
+SPINNEY_INLINE void pack_repeated(const float* first, const float* second, const double* weights,
                                   std::size_t n, double gradient_scale, double hessian_scale,
                                   PackedSum* out) {
   for (std::size_t i = 0; i < n; ++i) {
@@ -133,7 +135,7 @@ SPINNEY_KERNEL void pack_repeated(const float* first, const float* second, const
   }
 }
 
-SPINNEY_KERNEL void pack(const float* first, const float* second, const double* weights,
+SPINNEY_INLINE void pack(const float* first, const float* second, const double* weights,
                          std::size_t n, double gradient_scale, double hessian_scale,
                          PackedSum* out) {
   for (std::size_t i = 0; i < n; ++i) {
@@ -171,8 +173,10 @@ SPINNEY_INLINE void for_rows(const Chunk& chunk, const Add& add) {
   if (chunk.prefetches && chunk.n > ahead) {
     for (; i < chunk.n - ahead; ++i) {
       const std::uint8_t* const next = codes + chunk.rows[i + ahead] * stride;
-      for (std::size_t line = 0; line < stride; line += 64) __builtin_prefetch(next + line, 0, 2);
-      if (stride % 64 != 0 && stride > 32) __builtin_prefetch(next + stride - 1, 0, 2);
+      for (std::size_t line = 0; line < stride; line += 64) {
+        common::prefetch_second_level(next + line);
+      }
+      if (stride % 64 != 0 && stride > 32) common::prefetch_second_level(next + stride - 1);
       add(codes + chunk.rows[i] * stride, chunk.packed[i]);
     }
   }
@@ -185,7 +189,7 @@ void add_rows(const Chunk& chunk, PackedSum* out) {
     // With constant offsets of columns, an addition is two instructions.
     alignas(64) std::array<PackedSum, width * 256> sums{};
     for_rows(chunk, [&](const std::uint8_t* row, PackedSum sum) {
-#pragma GCC unroll 16
+      SPINNEY_UNROLL(16)
       for (std::size_t j = 0; j < width; ++j) sums[j * 256 + row[j]] += sum;
     });
     for (std::size_t j = 0; j < width; ++j) {
@@ -198,7 +202,7 @@ void add_rows(const Chunk& chunk, PackedSum* out) {
   std::array<PackedSum*, width> to;
   for (std::size_t j = 0; j < width; ++j) to[j] = out + chunk.start[j];
   for_rows(chunk, [&](const std::uint8_t* row, PackedSum sum) {
-#pragma GCC unroll 16
+    SPINNEY_UNROLL(16)
     for (std::size_t j = 0; j < width; ++j) to[j][row[j]] += sum;
   });
 }
@@ -207,7 +211,7 @@ void add_rows(const Chunk& chunk, PackedSum* out) {
 void gather(const PackedSum* of_rows, const Row* rows, std::size_t n, PackedSum* out) {
   std::size_t i = 0;
   for (; i + ahead < n; ++i) {
-    __builtin_prefetch(of_rows + rows[i + ahead], 0, 2);
+    common::prefetch_second_level(of_rows + rows[i + ahead]);
     out[i] = of_rows[rows[i]];
   }
   for (; i < n; ++i) out[i] = of_rows[rows[i]];
@@ -249,10 +253,11 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t 
   std::vector<Largest> largest_of(n_blocks);
   parallel_for(n_blocks, threads, [&](std::size_t i, int) {
     const PackBlock block = block_of(i);
-    largest_of[i] = weights.repeats ? find_largest_repeated(block.of.gradient, block.of.hessian,
-                                                            block.weights, block.n)
-                                    : find_largest(block.of.gradient, block.of.hessian,
-                                                   block.weights, weights.whole, block.n);
+    largest_of[i] = weights.repeats
+                        ? dispatch<find_largest_repeated>(block.of.gradient, block.of.hessian,
+                                                          block.weights, block.n)
+                        : dispatch<find_largest>(block.of.gradient, block.of.hessian, block.weights,
+                                                 weights.whole, block.n);
   });
   double largest[3] = {};
   for (const Largest& of_block : largest_of) {
@@ -267,9 +272,12 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t 
   std::vector<UnitSums> sums_of(n_blocks);
   parallel_for(n_blocks, threads, [&](std::size_t i, int) {
     const PackBlock block = block_of(i);
-    const auto add = weights.repeats ? add_repeated_units : add_units;
-    sums_of[i] = add(block.of.gradient, block.of.hessian, block.weights, block.n, gradient_in_one,
-                     hessian_in_one);
+    sums_of[i] =
+        weights.repeats
+            ? dispatch<add_repeated_units>(block.of.gradient, block.of.hessian, block.weights,
+                                           block.n, gradient_in_one, hessian_in_one)
+            : dispatch<add_units>(block.of.gradient, block.of.hessian, block.weights, block.n,
+                                  gradient_in_one, hessian_in_one);
   });
   std::int64_t sums[4] = {0, 0, static_cast<std::int64_t>(n_rows),
                           static_cast<std::int64_t>(n_repeated)};
@@ -300,9 +308,14 @@ PackedScale pack_blocks(std::size_t n_blocks, std::size_t n_rows, std::uint64_t 
     const PackBlock block = block_of(i);
     const bool in_place = static_cast<const void*>(block.of.gradient) == block.out;
     std::array<PackedSum, loss::row_block> aside;
-    const auto pack_block = weights.repeats ? pack_repeated : pack;
-    pack_block(block.of.gradient, block.of.hessian, block.weights, block.n, gradient_scale,
-               hessian_scale, in_place ? aside.data() : block.out);
+    PackedSum* const out = in_place ? aside.data() : block.out;
+    if (weights.repeats) {
+      dispatch<pack_repeated>(block.of.gradient, block.of.hessian, block.weights, block.n,
+                              gradient_scale, hessian_scale, out);
+    } else {
+      dispatch<pack>(block.of.gradient, block.of.hessian, block.weights, block.n, gradient_scale,
+                     hessian_scale, out);
+    }
     if (in_place) std::copy_n(aside.data(), block.n, block.out);
   });
   return scale;

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "spinney/common/dispatch.h"
+#include "spinney/common/compiler.h"
 #include "spinney/common/exchange.h"
 #include "spinney/common/types.h"
 #include "spinney/loss/loss.h"

@@ -14,7 +14,7 @@ using common::worthwhile_threads;
 
 namespace {
 
-SPINNEY_KERNEL void subtract(const PackedSum* child, std::size_t n, PackedSum* parent) {
+SPINNEY_INLINE void subtract(const PackedSum* child, std::size_t n, PackedSum* parent) {
   for (std::size_t i = 0; i < n; ++i) parent[i] -= child[i];
 }
 
@@ -162,7 +162,7 @@ void HistogramSearch<Rows>::make_histograms(Node& parent) {
   small.histogram = pool_.take();
   build_histogram(small, small.histogram);
   std::swap(large.histogram, parent.histogram);
-  subtract(small.histogram, matrix_.n_codes(), large.histogram);
+  common::dispatch<subtract>(small.histogram, matrix_.n_codes(), large.histogram);
   if (!by_level() && small.n_rows() <= few_node_rows) pool_.release(small.histogram);
 }
 

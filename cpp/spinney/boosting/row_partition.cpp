@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "spinney/common/compiler.h"
 #include "spinney/common/parallel.h"
 
 namespace spinney::boosting {
@@ -36,7 +37,7 @@ std::size_t mark(const CodeSides& sides, const Row* rows, std::size_t begin, std
   std::size_t i = begin;
   if (sides.prefetch) {
     for (; i + ahead < end; ++i) {
-      __builtin_prefetch(codes + rows[i + ahead] * stride, 0, 2);
+      common::prefetch_second_level(codes + rows[i + ahead] * stride);
       count += flags[i] = left[codes[rows[i] * stride]];
     }
   }
@@ -90,7 +91,7 @@ std::size_t partition_block(const CodeSides& sides, Row* rows, std::size_t n, co
     for (; i < n; ++i) put(*first + static_cast<Row>(i));
   }
   for (; i + ahead < n; ++i) {
-    __builtin_prefetch(codes + rows[i + ahead] * stride, 0, 2);
+    common::prefetch_second_level(codes + rows[i + ahead] * stride);
     put(rows[i]);
   }
   for (; i < n; ++i) put(rows[i]);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
 
 namespace spinney::boosting {
@@ -34,7 +35,7 @@ struct CutTask {
   float l2;
 };
 
-SPINNEY_KERNEL std::uint32_t best_cut(const CutTask& task) {
+SPINNEY_INLINE std::uint32_t best_cut(const CutTask& task) {
   const std::uint32_t total_hessian = hessian_units(task.total);
   const std::uint32_t min_units = task.min_units;
   const float unit = task.unit;
@@ -265,8 +266,8 @@ class ColumnSearch {
         if (n_sums == 0) continue;
       }
       std::fill_n(prefix.begin() + first + n_sums, lanes, node_.total);
-      const std::uint32_t found =
-          best_cut({prefix.data() + first, n_sums, node_.total, min_units_, unit_, l2_});
+      const std::uint32_t found = common::dispatch<best_cut>(
+          {prefix.data() + first, n_sums, node_.total, min_units_, unit_, l2_});
       if (found == n_sums) continue;
       const PackedSum chosen = prefix[first + found];
       const double score = score_of_both(

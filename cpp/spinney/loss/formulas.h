@@ -3,7 +3,7 @@
 // To add a loss: a struct here, its kind in loss.h, a case in with_formula (loss.cpp).
 #pragma once
 
-#include "spinney/common/dispatch.h"
+#include "spinney/common/compiler.h"
 #include "spinney/common/exp.h"
 #include "spinney/common/log.h"
 

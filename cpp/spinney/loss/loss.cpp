@@ -26,7 +26,7 @@ SPINNEY_INLINE void fill_derivatives(const Formula& formula, const LossData& dat
 
 // The sum of the losses and, in the same pass, the derivatives if `differentiates`: both need the
 // same exponentials, which the compiler then computes once.
-template <bool differentiates, class Formula>
+template <class Formula, bool differentiates>
 SPINNEY_INLINE LossSum sum_values(const Formula& formula, const LossData& data, std::size_t begin,
                                   std::size_t end, double units, const Derivatives& out) {
   constexpr std::size_t block = 256;
@@ -66,33 +66,6 @@ SPINNEY_INLINE LossSum sum_values(const Formula& formula, const LossData& data, 
   for (std::size_t k = 0; k < 8; ++k) total.add({sums[k], largest[k]});
   return total;
 }
-
-// Functions rather than templates: only functions are compiled for every instruction set.
-#define SPINNEY_LOSS(FORMULA)                                                                 \
-  SPINNEY_KERNEL void fill(const FORMULA& formula, const LossData& data, std::size_t begin,   \
-                           std::size_t end, const Derivatives& out) {                         \
-    fill_derivatives(formula, data, begin, end, out);                                         \
-  }                                                                                           \
-  SPINNEY_KERNEL LossSum sum(const FORMULA& formula, const LossData& data, std::size_t begin, \
-                             std::size_t end, double units) {                                 \
-    return sum_values<false>(formula, data, begin, end, units, {});                           \
-  }                                                                                           \
-  SPINNEY_KERNEL LossSum fill_and_sum(const FORMULA& formula, const LossData& data,           \
-                                      std::size_t begin, std::size_t end, double units,       \
-                                      const Derivatives& out) {                               \
-    return sum_values<true>(formula, data, begin, end, units, out);                           \
-  }
-
-SPINNEY_LOSS(SquaredError)
-SPINNEY_LOSS(AbsoluteError)
-SPINNEY_LOSS(Huber)
-SPINNEY_LOSS(Quantile)
-SPINNEY_LOSS(Poisson)
-SPINNEY_LOSS(Gamma)
-SPINNEY_LOSS(Tweedie)
-SPINNEY_LOSS(LogLoss)
-SPINNEY_LOSS(Exponential)
-#undef SPINNEY_LOSS
 
 // Calls body with the formula of a loss of one score.
 template <class Body>
@@ -137,7 +110,9 @@ void differentiate(const Loss& loss, const LossData& data, std::size_t begin, st
                     out.from(k * data.n_rows));
     }
   } else {
-    with_formula(loss, [&](const auto& formula) { fill(formula, data, begin, end, out); });
+    with_formula(loss, [&]<class Formula>(const Formula& formula) {
+      common::dispatch<fill_derivatives<Formula>>(formula, data, begin, end, out);
+    });
   }
 }
 
@@ -153,8 +128,9 @@ LossSum loss_sum(const Loss& loss, const LossData& data, std::size_t begin, std:
     }
     return total;
   }
-  return with_formula(loss,
-                      [&](const auto& formula) { return sum(formula, data, begin, end, units); });
+  return with_formula(loss, [&]<class Formula>(const Formula& formula) {
+    return common::dispatch<sum_values<Formula, false>>(formula, data, begin, end, units, {});
+  });
 }
 
 LossSum differentiate_and_sum(const Loss& loss, const LossData& data, std::size_t begin,
@@ -171,8 +147,8 @@ LossSum differentiate_and_sum(const Loss& loss, const LossData& data, std::size_
     }
     return total;
   }
-  return with_formula(loss, [&](const auto& formula) {
-    return fill_and_sum(formula, data, begin, end, units, out);
+  return with_formula(loss, [&]<class Formula>(const Formula& formula) {
+    return common::dispatch<sum_values<Formula, true>>(formula, data, begin, end, units, out);
   });
 }
 

@@ -22,7 +22,7 @@ struct Block {
   std::vector<double> exps;    // exp(score − largest), [score][row]
 };
 
-SPINNEY_KERNEL void find_totals(const LossData& data, std::size_t n_scores, std::size_t begin,
+SPINNEY_INLINE void find_totals(const LossData& data, std::size_t n_scores, std::size_t begin,
                                 std::size_t n, Block& block) {
   for (std::size_t i = 0; i < n; ++i) block.largest[i] = data.scores[begin + i];
   for (std::size_t k = 1; k < n_scores; ++k) {
@@ -43,7 +43,7 @@ SPINNEY_KERNEL void find_totals(const LossData& data, std::size_t n_scores, std:
 }
 
 // With p the probability of class k: gradient p − [target is k], Hessian p (1 − p).
-SPINNEY_KERNEL void differentiate_score(const LossData& data, std::size_t k, std::size_t begin,
+SPINNEY_INLINE void differentiate_score(const LossData& data, std::size_t k, std::size_t begin,
                                         std::size_t n, const Block& block, const Derivatives& out) {
   const double* const exps = block.exps.data() + k * block_rows;
   const double* const targets = data.targets + begin;
@@ -74,9 +74,10 @@ LossSum softmax(const LossData& data, std::size_t n_scores, std::size_t begin, s
   LossSum sum;
   for (std::size_t at = begin; at < end; at += block_rows) {
     const std::size_t n = std::min(block_rows, end - at);
-    find_totals(data, n_scores, at, n, block);
+    common::dispatch<find_totals>(data, n_scores, at, n, block);
     for (std::size_t k = 0; out.derivatives != nullptr && k < n_scores; ++k) {
-      differentiate_score(data, k, at, n, block, out.derivatives->from(k * data.n_rows + at));
+      common::dispatch<differentiate_score>(data, k, at, n, block,
+                                            out.derivatives->from(k * data.n_rows + at));
     }
     if (out.sums) add_losses(data, at, n, block, out.units, sum);
   }
