@@ -13,7 +13,6 @@
 #include "spinney/common/check.h"
 #include "spinney/common/fixed_point.h"
 #include "spinney/common/parallel.h"
-#include "spinney/common/random.h"
 #include "spinney/table/binned_matrix.h"
 
 namespace spinney::boosting {
@@ -29,7 +28,7 @@ constexpr std::size_t few_rows = 65'536;
 // Memory per row that is allowed in a distributed fit, in bytes.
 constexpr std::size_t bytes_per_row = 24;
 
-// Of the given rows, all n if null.
+// The largest weight of the given rows, of all n if null.
 double largest_weight(const double* weights, const std::vector<Row>* rows, std::size_t n) {
   double largest = 0;
   if (weights == nullptr) return largest;
@@ -111,7 +110,7 @@ class Boosting {
 
   // Appends the present losses; train: also that of the training rows.
   void record(BoostHistory& history, bool train) {
-    if (options_.custom_derivatives) return;  // the core does not know the loss
+    if (options_.custom_derivatives) return;  // the core cannot compute the loss
     if (train) {
       history.train.push_back(
           mean_loss_.of_rows(training_data(), train_.rows, options_.group_starts, train_total_));
@@ -166,7 +165,7 @@ class Boosting {
     if (validates) largest[1] = largest_weight(validation_.weights, &validation_.rows, 0);
     common::find_max(exchange_, largest, 2);
     const bool whole = all_integers(train_.weights, n_rows_);
-    std::int64_t n_repeated = 0;  // training rows, counted as often as their weights say
+    std::int64_t n_repeated = 0;  // training rows, repeated by their weights
     for (std::size_t i = 0; whole && i < train_.n; ++i) {
       n_repeated += common::nearest(train_.weights[train_[i]]);
     }
@@ -223,7 +222,7 @@ class Boosting {
       builder->allow_copies(bytes < bytes_per_row ? bytes_per_row - bytes : 0);
     }
     if (reusable && !by_row) {
-      builder->lend(reinterpret_cast<PackedSum*>(derivatives_.data()));
+      builder->share_memory(reinterpret_cast<PackedSum*>(derivatives_.data()));
     }
   }
 

@@ -28,8 +28,8 @@ struct BoostHistory {
 };
 
 // Appends trees to the forest: n_scores per round, or one if its leaves have a weight per score.
-// rows: training rows, ascending; null for all. scores: [score][row], updated in place. If there
-// are no rounds, only the losses are computed. Targets of rankings and of several outputs are
+// rows: training rows, ascending; null for all. scores: [score][row], updated in place. With
+// n_rounds = 0, only the losses are computed. Rankings and several outputs need targets that are
 // doubles.
 void boost(const table::RowMatrix& matrix, const std::vector<common::Row>* rows,
            const loss::LossTargets& targets, const double* weights, double* scores,

@@ -147,8 +147,8 @@ void ExactSearch::search(ExactNode& node) const {
   }
 }
 
-// Adds a row as often as its integer weight says: floating-point sums then have the bits of those
-// of repeated rows.
+// Adds a row once per unit of its integer weight: floating-point sums then have the bits of
+// repeated rows.
 void ExactSearch::add_row(Row row, Part& to) const {
   const double weight = weights_.values == nullptr ? 1.0 : weights_.values[row];
   const double factor = weights_.repeats ? 1.0 : weight;

@@ -25,7 +25,7 @@ struct ExactSplit {
 
 struct ExactNode : GrowingNode<ExactNode> {
   Sums total;
-  double n_counted = 0;  // rows, counted as often as integer weights say
+  double n_counted = 0;  // rows, repeated by integer weights
   Bounds bounds;
   ExactSplit split;
 };

@@ -24,7 +24,7 @@
 
 namespace spinney::boosting {
 
-// What growth needs of a node. Node derives from GrowingNode<Node>.
+// The base of all nodes: Node derives from GrowingNode<Node>.
 template <class Node>
 struct GrowingNode {
   std::size_t begin = 0;  // its rows in the row partition
@@ -95,7 +95,7 @@ concept PeekableFrontier = Frontier<F, Node> && requires(F& frontier) {
   { frontier.peek() } -> std::same_as<const Node*>;
 };
 
-// What the order of leaves depends on.
+// The attributes of a leaf that determine its order.
 struct LeafRank {
   double gain;
   std::size_t depth;

@@ -234,7 +234,7 @@ struct PackBlock {
   PackedSum* out;
 };
 
-// Number of rows, counted as often as their weights say if `repeats`.
+// Number of rows, repeated by their weights if `repeats`.
 std::uint64_t count_repeated(const RowWeights& weights, const Row* rows, std::size_t n) {
   if (!weights.repeats) return n;
   std::int64_t total = 0;
@@ -362,14 +362,14 @@ PackedScale pack_gradients(const loss::Derivatives& of, const RowWeights& weight
 }
 
 PackedScale pack_at_rows(const loss::Derivatives& of, const RowWeights& weights, const Row* rows,
-                         std::size_t n, std::size_t n_places, bool counts, int n_threads,
+                         std::size_t n, std::size_t n_table_rows, bool counts, int n_threads,
                          const Workers& workers, PackedSum* out) {
-  const std::size_t n_blocks = (n_places + loss::row_block - 1) / loss::row_block;
-  const int threads = packing_threads(n_places, n_threads);
-  if (n < n_places) {
+  const std::size_t n_blocks = (n_table_rows + loss::row_block - 1) / loss::row_block;
+  const int threads = packing_threads(n_table_rows, n_threads);
+  if (n < n_table_rows) {
     parallel_for(n_blocks, threads, [&](std::size_t block, int) {
       const std::size_t begin = block * loss::row_block;
-      const std::size_t end = std::min(n_places, begin + loss::row_block);
+      const std::size_t end = std::min(n_table_rows, begin + loss::row_block);
       const loss::Derivatives here = of.from(begin);
       const Row* next = std::lower_bound(rows, rows + n, static_cast<Row>(begin));
       for (std::size_t row = begin; row < end; ++row) {
@@ -384,7 +384,7 @@ PackedScale pack_at_rows(const loss::Derivatives& of, const RowWeights& weights,
   const auto block_of = [&](std::size_t block) {
     const std::size_t begin = block * loss::row_block;
     return PackBlock{of.from(begin), weights.values == nullptr ? nullptr : weights.values + begin,
-                     std::min(loss::row_block, n_places - begin), out + begin};
+                     std::min(loss::row_block, n_table_rows - begin), out + begin};
   };
   return pack_blocks(n_blocks, n, count_repeated(weights, rows, n), weights, counts, threads,
                      workers, block_of);

@@ -63,12 +63,12 @@ PackedScale pack_gradients(const loss::Derivatives& of, const RowWeights& weight
                            const common::Row* rows, std::size_t n, bool counts, int n_threads,
                            const Workers& workers, PackedSum* out);
 
-// Packs the derivatives of the rows by row: out[row] for all n_places rows, zero for rows that are
-// not in the list, whose derivatives are set to zero, too. Derivatives in blocks may be packed in
-// place.
+// Packs the derivatives of the rows by row: out[row] for all n_table_rows rows, zero for rows that
+// are not in the list, whose derivatives are set to zero, too. Derivatives in blocks may be packed
+// where they are.
 PackedScale pack_at_rows(const loss::Derivatives& of, const RowWeights& weights,
-                         const common::Row* rows, std::size_t n, std::size_t n_places, bool counts,
-                         int n_threads, const Workers& workers, PackedSum* out);
+                         const common::Row* rows, std::size_t n, std::size_t n_table_rows,
+                         bool counts, int n_threads, const Workers& workers, PackedSum* out);
 
 // Packed derivatives of a list of rows: in the order of the list, or by row.
 struct RowSums {

@@ -14,7 +14,7 @@ struct HistogramNode : GrowingNode<HistogramNode> {
   BinSplit split;
   OpenSplit open;                // several workers: candidates whose sides may be too small
   std::uint64_t n_all = 0;       // rows of all workers
-  std::uint64_t n_counted = 0;   // the same rows, counted as often as integer weights say
+  std::uint64_t n_counted = 0;   // the same, repeated by integer weights
   bool was_partitioned = false;  // its rows were written to the other buffer
 
   // Whether no count of rows can still change the split.

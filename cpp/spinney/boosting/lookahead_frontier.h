@@ -56,7 +56,7 @@ class LookaheadFrontier {
 
   Tree& tree_;
   LeafQueue<Node, Order> leaves_;   // of the tree, with a split
-  LeafQueue<Node, Order> untaken_;  // those of them that nobody has begun to expand
+  LeafQueue<Node, Order> untaken_;  // those of them that no thread expands yet
   std::size_t n_taken_ = 0;         // the others of them
 };
 

@@ -48,7 +48,8 @@ void set_rows(HistogramNode& parent, std::size_t n_left, int buffer) {
 
 }  // namespace
 
-PackedSum MovingRows::start(const TreeInput& input, const Workers& workers, PackedSum* lent) {
+PackedSum MovingRows::start(const TreeInput& input, const Workers& workers,
+                            PackedSum* shared_memory) {
   const std::size_t n = input.n_rows;
   all_rows_ = input.rows == nullptr;
   for (auto& rows : rows_) rows.resize(n);
@@ -59,7 +60,7 @@ PackedSum MovingRows::start(const TreeInput& input, const Workers& workers, Pack
   const bool scatters = !moves_sums_ && !all_rows_;
   common::LargeArray<PackedSum>& packed = memory_[scatters ? 1 : 0];
   packed.resize(n);
-  if (moves_sums_ && lent == nullptr) memory_[1].resize(n);
+  if (moves_sums_ && shared_memory == nullptr) memory_[1].resize(n);
   scale_ = pack_gradients(input.derivatives, input.weights, input.rows, n, input.constant_hessian,
                           n_threads_, workers, packed.data());
   if (scatters) {
@@ -68,7 +69,7 @@ PackedSum MovingRows::start(const TreeInput& input, const Workers& workers, Pack
   }
   by_row_ = memory_[0].data();
   packed_[0] = memory_[0].data();
-  packed_[1] = lent != nullptr ? lent : memory_[1].data();
+  packed_[1] = shared_memory != nullptr ? shared_memory : memory_[1].data();
   return std::accumulate(packed.data(), packed.data() + n, PackedSum{0});
 }
 

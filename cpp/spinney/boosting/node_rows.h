@@ -16,11 +16,11 @@ class MovingRows {
   MovingRows(const table::BinnedMatrix& matrix, int n_threads)
       : matrix_(matrix), n_threads_(n_threads) {}
 
-  // Packs the derivatives of a tree's rows; returns their sum. lent: memory for one sum per row, or
-  // null; the derivatives may be in it.
-  PackedSum start(const TreeInput& input, const Workers& workers, PackedSum* lent);
+  // Packs the derivatives of a tree's rows; returns their sum. shared_memory: memory for one sum
+  // per row, or null; the derivatives may be in it.
+  PackedSum start(const TreeInput& input, const Workers& workers, PackedSum* shared_memory);
   void partition(HistogramNode& parent);
-  // Restores the rows of a leaf whose descendants were expanded in vain, in any order.
+  // Restores the rows of a leaf whose descendants were expanded but not needed, in any order.
   void recover(const HistogramNode& node);
 
   const common::Row* rows_of(const HistogramNode& node) const;
@@ -35,7 +35,7 @@ class MovingRows {
   bool all_rows_ = false;  // the root's rows are 0 … n-1, not written
   common::LargeArray<common::Row> rows_[2];
   common::LargeArray<PackedSum> memory_[2];
-  PackedSum* packed_[2] = {};  // memory_, or the lent memory
+  PackedSum* packed_[2] = {};  // memory_, or shared memory
   bool moves_sums_ = false;    // derivatives move with their rows; else they are by row
   const PackedSum* by_row_ = nullptr;
   common::LargeArray<std::uint8_t> goes_left_;
@@ -46,7 +46,7 @@ class RowsInPlace {
   RowsInPlace(const table::BinnedMatrix& matrix, int n_threads)
       : matrix_(matrix), n_threads_(n_threads), copies_(matrix) {}
 
-  PackedSum start(const TreeInput& input, const Workers& workers, PackedSum* lent);
+  PackedSum start(const TreeInput& input, const Workers& workers, PackedSum* shared_memory);
   void partition(HistogramNode& parent);
   void recover(const HistogramNode&) {}
 

@@ -47,9 +47,9 @@ class RoundBuilder {
   virtual void refine_leaves(const loss::Derivatives& derivatives);
   // Other workers have rows, too, and grow the same trees.
   void set_workers(const Workers& workers) { workers_ = workers; }
-  // Lends memory for one packed sum per row. The builder uses it from when it has packed the
+  // Sets memory for one packed sum per row. The builder uses it from when it has packed the
   // derivatives, which may be in this memory, until the tree is finished.
-  void lend(PackedSum* memory) { lent_ = memory; }
+  void share_memory(PackedSum* memory) { shared_memory_ = memory; }
   // If codes are stored by row only: number of columns that may be copied, one byte per row each.
   virtual void allow_copies(std::size_t) {}
 
@@ -94,7 +94,7 @@ class RoundBuilder {
   TreeRules rules_;
   RowWeights weights_;
   Workers workers_;
-  PackedSum* lent_ = nullptr;
+  PackedSum* shared_memory_ = nullptr;
   Sums largest_;  // derivatives of a row, of all workers
   std::vector<LeafRows> leaves_;
   forest::Tree tree_;

@@ -65,7 +65,7 @@ struct NodeToSplit {
   RowSums sums;                          // derivatives of the rows
   PackedSum total = 0;
   std::size_t n_rows = 0;             // of this worker
-  double n_counted = 0;               // rows, counted as often as integer weights say
+  double n_counted = 0;               // rows, repeated by integer weights
   const common::Row* rows = nullptr;  // null: 0 … n_rows-1
   RowWeights weights;
   PackedScale scale;

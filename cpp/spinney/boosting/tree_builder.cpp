@@ -34,7 +34,7 @@ void TreeBuilder<Rows>::grow(const TreeInput& input, common::Watch& watch) {
   GrowingTree<Node, TreeBuilder> tree(*this, rules_.max_leaf_nodes,
                                       !rules_.interaction_cst.empty());
   Node& root = tree.create_root(input.n_rows);
-  root.total = rows_.start(input, workers_, lent_);
+  root.total = rows_.start(input, workers_, shared_memory_);
   largest_ = {rows_.scale().largest_gradient, rows_.scale().largest_hessian};
   search_.start_tree(input);
   if (workers_.exchange == nullptr) {

@@ -1,4 +1,4 @@
-// What a tree is fitted to.
+// The rows and derivatives that a tree is fitted to.
 #pragma once
 
 #include <cstdint>

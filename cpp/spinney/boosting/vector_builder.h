@@ -15,7 +15,7 @@ namespace spinney::boosting {
 struct VectorNode : GrowingNode<VectorNode> {
   using Histogram = std::vector<PackedSum>;
 
-  std::vector<PackedSum> totals;      // [output], then numbers of rows
+  std::vector<PackedSum> totals;      // [output], then row counts
   std::vector<Histogram> histograms;  // likewise
   BinSplit split;
 };
@@ -66,7 +66,7 @@ class VectorSearch {
   ColumnSampler columns_;
   HistogramBuilder histograms_;
   RowWeights weights_;
-  std::vector<PackedScale> scales_;                    // [output], then of numbers of rows
+  std::vector<PackedScale> scales_;                    // [output], then that of row counts
   std::vector<common::LargeArray<PackedSum>> packed_;  // likewise, [row of the matrix]
   std::vector<PackedSum> gathered_;
 };

@@ -5,7 +5,7 @@
 
 namespace spinney::loss {
 
-// What a pass over rows computes. derivatives: null if not needed; sums: whether to add up losses.
+// The results of a pass over rows. derivatives: null if not needed; sums: whether to add up losses.
 struct SoftmaxOutput {
   const Derivatives* derivatives = nullptr;
   bool sums = false;

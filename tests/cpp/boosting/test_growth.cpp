@@ -181,7 +181,7 @@ TEST(small_leaves_are_taken_before_their_turn) {
   root.left->split.gain = 2;
   root.right->split.gain = 3;
   frontier.finish(root);
-  // Both children fit into a tree of four leaves, whatever comes below them.
+  // Both children fit into a tree of four leaves, regardless of the nodes below them.
   CHECK(frontier.take() == std::vector<FakeNode*>{root.right});
   CHECK(frontier.take() == std::vector<FakeNode*>{root.left});
   frontier.finish(*root.left);
