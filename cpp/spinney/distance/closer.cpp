@@ -9,6 +9,7 @@
 
 namespace spinney::distance {
 
+using common::dispatch;
 using common::parallel_for;
 using common::worthwhile_threads;
 
@@ -53,9 +54,10 @@ struct VectorTask {
   bool* out;
 };
 
-template <class IsCloser>
-SPINNEY_INLINE void compare(const VectorTask& task, std::size_t first, std::size_t last,
-                            const IsCloser& is_closer_by) {
+using IsCloser = bool(const double*, const double*, const double*, std::size_t);
+
+template <IsCloser is_closer_by>
+SPINNEY_INLINE void compare_kernel(const VectorTask& task, std::size_t first, std::size_t last) {
   const std::size_t n = task.n_features;
   for (std::size_t i = first; i < last; ++i) {
     task.out[i] = is_closer_by(task.rows + static_cast<std::size_t>(task.x[i]) * n,
@@ -63,20 +65,6 @@ SPINNEY_INLINE void compare(const VectorTask& task, std::size_t first, std::size
                                task.pivots + static_cast<std::size_t>(task.b[i]) * n, n);
   }
 }
-
-#define SPINNEY_COMPARE(name, function)                                                   \
-  SPINNEY_KERNEL void name(const VectorTask& task, std::size_t first, std::size_t last) { \
-    compare(task, first, last,                                                            \
-            [](const double* x, const double* a, const double* b, std::size_t n)          \
-                __attribute__((always_inline)) { return function(x, a, b, n); });         \
-  }
-
-SPINNEY_COMPARE(compare_euclidean, is_closer<Euclidean>)
-SPINNEY_COMPARE(compare_manhattan, is_closer<Manhattan>)
-SPINNEY_COMPARE(compare_chebyshev, is_closer<Chebyshev>)
-SPINNEY_COMPARE(compare_cosine, is_closer_in_angle)
-
-#undef SPINNEY_COMPARE
 
 }  // namespace
 
@@ -97,13 +85,13 @@ void find_closer(VectorMetric metric, const Vectors& rows, const Vectors& pivots
   for_blocks(triplets.x.size(), nanoseconds, n_threads, [&](std::size_t first, std::size_t last) {
     switch (metric) {
       case VectorMetric::manhattan:
-        return compare_manhattan(task, first, last);
+        return dispatch<compare_kernel<is_closer<Manhattan>>>(task, first, last);
       case VectorMetric::chebyshev:
-        return compare_chebyshev(task, first, last);
+        return dispatch<compare_kernel<is_closer<Chebyshev>>>(task, first, last);
       case VectorMetric::cosine:
-        return compare_cosine(task, first, last);
+        return dispatch<compare_kernel<is_closer_in_angle>>(task, first, last);
       default:
-        return compare_euclidean(task, first, last);
+        return dispatch<compare_kernel<is_closer<Euclidean>>>(task, first, last);
     }
   });
 }

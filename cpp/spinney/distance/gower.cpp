@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "spinney/common/check.h"
@@ -11,6 +12,7 @@
 
 namespace spinney::distance {
 
+using common::dispatch;
 using common::parallel_for;
 using common::worthwhile_threads;
 
@@ -24,48 +26,75 @@ constexpr std::size_t queries_per_group = 16;
 using Sums = std::array<double, block_length>;
 using Counts = std::array<std::int32_t, block_length>;
 
-SPINNEY_KERNEL void add_numbers(const double* values, double query, double scale, std::size_t n,
-                                double* sums) {
-  for (std::size_t i = 0; i < n; ++i) sums[i] += __builtin_fabs(values[i] - query) * scale;
+SPINNEY_INLINE void add_numbers_kernel(const double* values, double query, double scale,
+                                       std::size_t n, double* sums) {
+  for (std::size_t i = 0; i < n; ++i) sums[i] += std::abs(values[i] - query) * scale;
 }
 
-SPINNEY_KERNEL void add_numbers_if_present(const double* values, double query, double scale,
-                                           double weight, std::size_t n, double* sums,
-                                           double* weights) {
+void add_numbers(const double* values, double query, double scale, std::size_t n, double* sums) {
+  dispatch<add_numbers_kernel>(values, query, scale, n, sums);
+}
+
+SPINNEY_INLINE void add_numbers_if_present_kernel(const double* values, double query, double scale,
+                                                  double weight, std::size_t n, double* sums,
+                                                  double* weights) {
   for (std::size_t i = 0; i < n; ++i) {
-    const double difference = __builtin_fabs(values[i] - query) * scale;
+    const double difference = std::abs(values[i] - query) * scale;
     const bool is_present = difference == difference;
     sums[i] += is_present ? difference : 0.0;
     weights[i] += is_present ? weight : 0.0;
   }
 }
 
-SPINNEY_KERNEL void count_codes(const std::int32_t* codes, std::int32_t query, std::size_t n,
-                                std::int32_t* different) {
+void add_numbers_if_present(const double* values, double query, double scale, double weight,
+                            std::size_t n, double* sums, double* weights) {
+  dispatch<add_numbers_if_present_kernel>(values, query, scale, weight, n, sums, weights);
+}
+
+SPINNEY_INLINE void count_codes_kernel(const std::int32_t* codes, std::int32_t query, std::size_t n,
+                                       std::int32_t* different) {
   for (std::size_t i = 0; i < n; ++i) different[i] += codes[i] != query;
 }
 
-SPINNEY_KERNEL void count_codes_if_present(const std::int32_t* codes, std::int32_t query,
-                                           std::size_t n, std::int32_t* different,
-                                           std::int32_t* present) {
+void count_codes(const std::int32_t* codes, std::int32_t query, std::size_t n,
+                 std::int32_t* different) {
+  dispatch<count_codes_kernel>(codes, query, n, different);
+}
+
+SPINNEY_INLINE void count_codes_if_present_kernel(const std::int32_t* codes, std::int32_t query,
+                                                  std::size_t n, std::int32_t* different,
+                                                  std::int32_t* present) {
   for (std::size_t i = 0; i < n; ++i) {
     different[i] += static_cast<int>(codes[i] != query) & static_cast<int>(codes[i] >= 0);
     present[i] += codes[i] >= 0;
   }
 }
 
-SPINNEY_KERNEL void add_counts(const std::int32_t* counts, double weight, std::size_t n,
-                               double* sums) {
+void count_codes_if_present(const std::int32_t* codes, std::int32_t query, std::size_t n,
+                            std::int32_t* different, std::int32_t* present) {
+  dispatch<count_codes_if_present_kernel>(codes, query, n, different, present);
+}
+
+SPINNEY_INLINE void add_counts_kernel(const std::int32_t* counts, double weight, std::size_t n,
+                                      double* sums) {
   for (std::size_t i = 0; i < n; ++i) sums[i] += weight * counts[i];
 }
 
-SPINNEY_KERNEL void divide(const double* sums, double weight, std::size_t n, double* out) {
+void add_counts(const std::int32_t* counts, double weight, std::size_t n, double* sums) {
+  dispatch<add_counts_kernel>(counts, weight, n, sums);
+}
+
+SPINNEY_INLINE void divide_kernel(const double* sums, double weight, std::size_t n, double* out) {
   for (std::size_t i = 0; i < n; ++i) out[i] = sums[i] / weight;
 }
 
+void divide(const double* sums, double weight, std::size_t n, double* out) {
+  dispatch<divide_kernel>(sums, weight, n, out);
+}
+
 // Row i has the weight weights[i] + shared.
-SPINNEY_KERNEL void divide_each(const double* sums, const double* weights, double shared,
-                                std::size_t n, double* out) {
+SPINNEY_INLINE void divide_each_kernel(const double* sums, const double* weights, double shared,
+                                       std::size_t n, double* out) {
   for (std::size_t i = 0; i < n; ++i) {
     const double weight = weights[i] + shared;
     const double mean = sums[i] / weight;
@@ -73,14 +102,24 @@ SPINNEY_KERNEL void divide_each(const double* sums, const double* weights, doubl
   }
 }
 
+void divide_each(const double* sums, const double* weights, double shared, std::size_t n,
+                 double* out) {
+  dispatch<divide_each_kernel>(sums, weights, shared, n, out);
+}
+
 // out[i] is negative if sums[i] / weight is below the bound or the weight is zero.
-SPINNEY_KERNEL void compare_each(const double* sums, const double* weights, double shared,
-                                 double bound, std::size_t n, double* out) {
+SPINNEY_INLINE void compare_each_kernel(const double* sums, const double* weights, double shared,
+                                        double bound, std::size_t n, double* out) {
   for (std::size_t i = 0; i < n; ++i) {
     const double weight = weights[i] + shared;
     const double excess = sums[i] - bound * weight;
     out[i] = weight > 0 ? excess : -1.0;
   }
+}
+
+void compare_each(const double* sums, const double* weights, double shared, double bound,
+                  std::size_t n, double* out) {
+  dispatch<compare_each_kernel>(sums, weights, shared, bound, n, out);
 }
 
 // Sums over the columns for the rows of a block, and the weights that divide them.

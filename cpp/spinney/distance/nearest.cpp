@@ -6,12 +6,15 @@
 
 namespace spinney::distance {
 
+using common::dispatch;
 using common::parallel_for;
 using common::worthwhile_threads;
 
 // Most values are not below the bound, so sixteen are compared at once.
-SPINNEY_KERNEL std::size_t find_below(const double* values, std::size_t i, std::size_t n,
-                                      double bound) {
+namespace {
+
+SPINNEY_INLINE std::size_t find_below_kernel(const double* values, std::size_t i, std::size_t n,
+                                             double bound) {
   constexpr std::size_t width = 16;
   for (; i + width <= n; i += width) {
     int n_below = 0;
@@ -20,6 +23,12 @@ SPINNEY_KERNEL std::size_t find_below(const double* values, std::size_t i, std::
   }
   while (i < n && !(values[i] < bound)) ++i;
   return i;
+}
+
+}  // namespace
+
+std::size_t find_below(const double* values, std::size_t i, std::size_t n, double bound) {
+  return dispatch<find_below_kernel>(values, i, n, bound);
 }
 
 void Nearest::add_block(const double* distances, std::size_t n, RowIndex first) {

@@ -6,55 +6,35 @@
 #include <cstdint>
 #include <limits>
 
-#include "spinney/common/dispatch.h"
+#include "spinney/common/simd.h"
 
 namespace spinney::distance {
 
-// Eight coordinates; the compiler splits them into the vectors of the instruction set.
-using Coordinates = double __attribute__((vector_size(64)));
-using CoordinateBits = std::int64_t __attribute__((vector_size(64)));
-constexpr std::size_t n_coordinates = 8;
-
-SPINNEY_INLINE Coordinates load(const double* from) {
-  Coordinates out;
-  __builtin_memcpy(&out, from, sizeof(out));
-  return out;
-}
-
-SPINNEY_INLINE Coordinates load(const double* from, std::size_t n) {
-  Coordinates out = {};
-  for (std::size_t j = 0; j < n; ++j) out[j] = from[j];
-  return out;
-}
+// Eight coordinates.
+using Coordinates = common::Doubles8;
+constexpr std::size_t n_coordinates = common::lane_count<Coordinates>;
 
 // Calls body(x, a, b) with eight coordinates of each vector at a time. The last eight may overlap
 // the eight before; coordinates that were already passed are then zero, which no metric counts.
 template <class Body>
 SPINNEY_INLINE void for_coordinates(const double* x, const double* a, const double* b,
                                     std::size_t n, const Body& body) {
-  if (n < n_coordinates) return body(load(x, n), load(a, n), load(b, n));
+  if (n < n_coordinates) {
+    return body(common::load_first<Coordinates>(x, n), common::load_first<Coordinates>(a, n),
+                common::load_first<Coordinates>(b, n));
+  }
   std::size_t first = 0;
   for (; first + n_coordinates <= n; first += n_coordinates) {
-    body(load(x + first), load(a + first), load(b + first));
+    body(common::load<Coordinates>(x + first), common::load<Coordinates>(a + first),
+         common::load<Coordinates>(b + first));
   }
   if (first == n) return;
-  static constexpr std::int64_t masks[2 * n_coordinates] = {0,  0,  0,  0,  0,  0,  0,  0,
-                                                            -1, -1, -1, -1, -1, -1, -1, -1};
   const std::size_t rest = n - first, begin = n - n_coordinates;
-  CoordinateBits mask;
-  __builtin_memcpy(&mask, masks + rest, sizeof(mask));
-  const auto masked = [mask](const double* from) __attribute__((always_inline)) {
-    return reinterpret_cast<Coordinates>(reinterpret_cast<CoordinateBits>(load(from)) & mask);
+  const auto mask = ~common::first_lanes<Coordinates>(n_coordinates - rest);
+  const auto masked = [mask](const double* from) SPINNEY_INLINE_LAMBDA {
+    return common::keep<Coordinates>(mask, common::load<Coordinates>(from));
   };
   body(masked(x + begin), masked(a + begin), masked(b + begin));
-}
-
-// Joins eight lanes in a fixed order.
-template <class Join>
-SPINNEY_INLINE double join_coordinates(const Coordinates& values, const Join& join) {
-  const double a = join(join(values[0], values[4]), join(values[2], values[6]));
-  const double b = join(join(values[1], values[5]), join(values[3], values[7]));
-  return join(a, b);
 }
 
 template <class Real>
@@ -62,10 +42,7 @@ SPINNEY_INLINE Real magnitude(Real value) {
   return value < 0 ? -value : value;
 }
 
-SPINNEY_INLINE Coordinates magnitude(Coordinates values) {
-  return reinterpret_cast<Coordinates>(reinterpret_cast<CoordinateBits>(values) &
-                                       std::numeric_limits<std::int64_t>::max());
-}
+SPINNEY_INLINE Coordinates magnitude(const Coordinates& values) { return common::absolute(values); }
 
 // A metric has the size of a difference of coordinates and the rule that joins two sizes.
 struct Euclidean {
@@ -123,13 +100,15 @@ template <class Metric>
 SPINNEY_INLINE bool is_closer(const double* x, const double* a, const double* b, std::size_t n) {
   Coordinates to_a = {}, to_b = {};
   for_coordinates(x, a, b, n,
-                  [&](Coordinates of_x, Coordinates of_a, Coordinates of_b)
-                      __attribute__((always_inline)) {
+                  [&](const Coordinates& of_x, const Coordinates& of_a, const Coordinates& of_b)
+                      SPINNEY_INLINE_LAMBDA {
                         to_a = Metric::join(to_a, Metric::size(of_x - of_a));
                         to_b = Metric::join(to_b, Metric::size(of_x - of_b));
                       });
-  const auto join = [](double s, double t) { return Metric::join(s, t); };
-  const double distance_a = join_coordinates(to_a, join), distance_b = join_coordinates(to_b, join);
+  const auto join = [](const auto& s, const auto& t)
+                        SPINNEY_INLINE_LAMBDA { return Metric::join(s, t); };
+  const double distance_a = common::join_lanes(to_a, join),
+               distance_b = common::join_lanes(to_b, join);
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (distance_a == infinity && distance_b == infinity) [[unlikely]] {
     return is_closer_scaled<Metric>(x, a, b, n, 0x1p-600, 1);
@@ -146,13 +125,12 @@ SPINNEY_INLINE bool is_closer_in_angle(const double* x, const double* a, const d
                                        std::size_t n) {
   Coordinates with_a = {}, with_b = {};
   for_coordinates(x, a, b, n,
-                  [&](Coordinates of_x, Coordinates of_a, Coordinates of_b)
-                      __attribute__((always_inline)) {
+                  [&](const Coordinates& of_x, const Coordinates& of_a, const Coordinates& of_b)
+                      SPINNEY_INLINE_LAMBDA {
                         with_a += of_x * of_a;
                         with_b += of_x * of_b;
                       });
-  const auto join = [](double s, double t) { return s + t; };
-  return join_coordinates(with_a, join) > join_coordinates(with_b, join);
+  return common::sum_lanes(with_a) > common::sum_lanes(with_b);
 }
 
 }  // namespace spinney::distance

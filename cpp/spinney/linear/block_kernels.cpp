@@ -3,12 +3,13 @@
 #include "spinney/common/dispatch.h"
 #include "spinney/common/exp.h"
 #include "spinney/common/log.h"
+#include "spinney/common/simd.h"
 
 namespace spinney::linear {
 
-using common::Lanes;
+using common::dispatch;
+using common::Doubles8;
 using common::load;
-using common::n_lanes;
 using common::store;
 
 namespace {
@@ -30,7 +31,7 @@ SPINNEY_INLINE void read_rows(const DenseRows<T>& rows, std::size_t first, std::
           eight[i] = static_cast<double>(
               x[static_cast<std::ptrdiff_t>(i) * rows.row_stride + static_cast<std::ptrdiff_t>(j)]);
         }
-        store(columns + j * column_stride + row, load(eight) - centre[j]);
+        store(columns + j * column_stride + row, load<Doubles8>(eight) - centre[j]);
       }
     }
     for (; row < n; ++row) {
@@ -58,85 +59,47 @@ SPINNEY_INLINE void read_rows(const DenseRows<T>& rows, std::size_t first, std::
 
 }  // namespace
 
-SPINNEY_KERNEL void read_block(const DenseRows<double>& rows, std::size_t first, std::size_t n,
-                               const double* centre, double* columns) {
-  read_rows(rows, first, n, centre, columns);
+void read_block(const DenseRows<double>& rows, std::size_t first, std::size_t n,
+                const double* centre, double* columns) {
+  dispatch<read_rows<double>>(rows, first, n, centre, columns);
 }
 
-SPINNEY_KERNEL void read_block(const DenseRows<float>& rows, std::size_t first, std::size_t n,
-                               const double* centre, double* columns) {
-  read_rows(rows, first, n, centre, columns);
+void read_block(const DenseRows<float>& rows, std::size_t first, std::size_t n,
+                const double* centre, double* columns) {
+  dispatch<read_rows<float>>(rows, first, n, centre, columns);
 }
 
-SPINNEY_KERNEL void scale_rows(const double* columns, const double* by, std::size_t n_columns,
-                               double* out) {
+namespace {
+
+SPINNEY_INLINE void scale_rows_kernel(const double* columns, const double* by,
+                                      std::size_t n_columns, double* out) {
   for (std::size_t j = 0; j < n_columns; ++j) {
     for (std::size_t row = 0; row < block_rows; row += n_lanes) {
       store(out + j * column_stride + row,
-            load(columns + j * column_stride + row) * load(by + row));
+            load<Doubles8>(columns + j * column_stride + row) * load<Doubles8>(by + row));
     }
   }
 }
 
-SPINNEY_KERNEL void add_products(const double* left, const double* right, std::size_t n_columns,
-                                 std::size_t from, std::size_t to, double* tiles) {
-  const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
-  for (std::size_t a = from; a < to; ++a) {
-    double* tile = tiles + tile_offset(a, n_columns);
-    for (std::size_t b = a; b < n_sides; ++b) {
-      Lanes sums[tile_side][tile_side];
-      for (std::size_t i = 0; i < tile_side; ++i) {
-        for (std::size_t j = 0; j < tile_side; ++j) {
-          sums[i][j] = load(tile + (i * tile_side + j) * n_lanes);
-        }
-      }
-      const double* const l = left + a * tile_side * column_stride;
-      const double* const r = right + b * tile_side * column_stride;
-      for (std::size_t row = 0; row < block_rows; row += n_lanes) {
-        Lanes factors[tile_side];
-        for (std::size_t j = 0; j < tile_side; ++j) factors[j] = load(r + j * column_stride + row);
-        for (std::size_t i = 0; i < tile_side; ++i) {
-          const Lanes values = load(l + i * column_stride + row);
-          for (std::size_t j = 0; j < tile_side; ++j) sums[i][j] += values * factors[j];
-        }
-      }
-      for (std::size_t i = 0; i < tile_side; ++i) {
-        for (std::size_t j = 0; j < tile_side; ++j) {
-          store(tile, sums[i][j]);
-          tile += n_lanes;
-        }
-      }
-    }
-  }
+}  // namespace
+
+void scale_rows(const double* columns, const double* by, std::size_t n_columns, double* out) {
+  dispatch<scale_rows_kernel>(columns, by, n_columns, out);
 }
 
-void spread_products(const double* tiles, std::size_t n_columns, double* out) {
-  const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
-  for (std::size_t a = 0; a < n_sides; ++a) {
-    for (std::size_t b = a; b < n_sides; ++b) {
-      for (std::size_t i = a * tile_side; i < (a + 1) * tile_side; ++i) {
-        for (std::size_t j = b * tile_side; j < (b + 1) * tile_side; ++j) {
-          const double sum = common::add_up_lanes(tiles);
-          tiles += n_lanes;
-          if (i >= n_columns || j >= n_columns || j < i) continue;
-          out[i * n_columns + j] = out[j * n_columns + i] = sum;
-        }
-      }
-    }
-  }
-}
+namespace {
 
-SPINNEY_KERNEL void combine_columns(const double* columns, const double* weights,
-                                    std::size_t n_columns, double* out) {
+SPINNEY_INLINE void combine_columns_kernel(const double* columns, const double* weights,
+                                           std::size_t n_columns, double* out) {
   constexpr std::size_t rows_at_once = 4 * n_lanes;
   for (std::size_t row = 0; row < block_rows; row += rows_at_once) {
-    Lanes a = {}, b = {}, c = {}, d = {};
+    Doubles8 a = {}, b = {}, c = {}, d = {};
     const double* x = columns + row;
     for (std::size_t j = 0; j < n_columns; ++j) {
-      a += load(x) * weights[j];
-      b += load(x + n_lanes) * weights[j];
-      c += load(x + 2 * n_lanes) * weights[j];
-      d += load(x + 3 * n_lanes) * weights[j];
+      a += load<Doubles8>(x) * weights[j];
+      b += load<Doubles8>(x + n_lanes) * weights[j];
+      c += load<Doubles8>(x + 2 * n_lanes) * weights[j];
+      d += load<Doubles8>(x + 3 * n_lanes) * weights[j];
       x += column_stride;
     }
     store(out + row, a);
@@ -146,18 +109,27 @@ SPINNEY_KERNEL void combine_columns(const double* columns, const double* weights
   }
 }
 
-SPINNEY_KERNEL void combine_columns_by_four(const double* columns, const double* weights,
-                                            std::size_t stride, std::size_t n_columns,
-                                            double* out) {
+}  // namespace
+
+void combine_columns(const double* columns, const double* weights, std::size_t n_columns,
+                     double* out) {
+  dispatch<combine_columns_kernel>(columns, weights, n_columns, out);
+}
+
+namespace {
+
+SPINNEY_INLINE void combine_columns_by_four_kernel(const double* columns, const double* weights,
+                                                   std::size_t stride, std::size_t n_columns,
+                                                   double* out) {
   constexpr std::size_t rows_at_once = 4;
   const double *const w0 = weights, *const w1 = w0 + stride, *const w2 = w1 + stride,
                       *const w3 = w2 + stride;
   for (std::size_t row = 0; row < block_rows; row += rows_at_once * n_lanes) {
-    Lanes sums[4][rows_at_once] = {};
+    Doubles8 sums[4][rows_at_once] = {};
     const double* x = columns + row;
     for (std::size_t j = 0; j < n_columns; ++j) {
       for (std::size_t lane = 0; lane < rows_at_once; ++lane) {
-        const Lanes values = load(x + lane * n_lanes);
+        const Doubles8 values = load<Doubles8>(x + lane * n_lanes);
         sums[0][lane] += values * w0[j];
         sums[1][lane] += values * w1[j];
         sums[2][lane] += values * w2[j];
@@ -171,6 +143,13 @@ SPINNEY_KERNEL void combine_columns_by_four(const double* columns, const double*
       }
     }
   }
+}
+
+}  // namespace
+
+void combine_columns_by_four(const double* columns, const double* weights, std::size_t stride,
+                             std::size_t n_columns, double* out) {
+  dispatch<combine_columns_by_four_kernel>(columns, weights, stride, n_columns, out);
 }
 
 namespace {
@@ -199,31 +178,42 @@ SPINNEY_INLINE void add_eight(const T* rows, std::ptrdiff_t row_stride, const do
 
 }  // namespace
 
-SPINNEY_KERNEL void add_eight_rows(const double* rows, std::ptrdiff_t row_stride,
-                                   const double* factors, std::size_t n_columns, double* out) {
-  add_eight(rows, row_stride, factors, n_columns, out);
+void add_eight_rows(const double* rows, std::ptrdiff_t row_stride, const double* factors,
+                    std::size_t n_columns, double* out) {
+  dispatch<add_eight<double>>(rows, row_stride, factors, n_columns, out);
 }
 
-SPINNEY_KERNEL void add_eight_rows(const float* rows, std::ptrdiff_t row_stride,
-                                   const double* factors, std::size_t n_columns, double* out) {
-  add_eight(rows, row_stride, factors, n_columns, out);
+void add_eight_rows(const float* rows, std::ptrdiff_t row_stride, const double* factors,
+                    std::size_t n_columns, double* out) {
+  dispatch<add_eight<float>>(rows, row_stride, factors, n_columns, out);
 }
 
-SPINNEY_KERNEL void add_sums(const double* columns, const double* factors, std::size_t n_columns,
-                             double* lanes) {
+namespace {
+
+SPINNEY_INLINE void add_sums_kernel(const double* columns, const double* factors,
+                                    std::size_t n_columns, double* lanes) {
   for (std::size_t j = 0; j < n_columns; ++j) {
     const double* const x = columns + j * column_stride;
-    Lanes even = load(lanes + j * n_lanes), odd = {};
+    Doubles8 even = load<Doubles8>(lanes + j * n_lanes), odd = {};
     for (std::size_t row = 0; row < block_rows; row += 2 * n_lanes) {
-      even += load(x + row) * load(factors + row);
-      odd += load(x + row + n_lanes) * load(factors + row + n_lanes);
+      even += load<Doubles8>(x + row) * load<Doubles8>(factors + row);
+      odd += load<Doubles8>(x + row + n_lanes) * load<Doubles8>(factors + row + n_lanes);
     }
     store(lanes + j * n_lanes, even + odd);
   }
 }
 
-SPINNEY_KERNEL void measure_logistic(const double* z, const double* y, const double* weights,
-                                     double* loss_lanes, double* slopes, double* curvatures) {
+}  // namespace
+
+void add_sums(const double* columns, const double* factors, std::size_t n_columns, double* lanes) {
+  dispatch<add_sums_kernel>(columns, factors, n_columns, lanes);
+}
+
+namespace {
+
+SPINNEY_INLINE void measure_logistic_kernel(const double* z, const double* y, const double* weights,
+                                            double* loss_lanes, double* slopes,
+                                            double* curvatures) {
   double losses[block_rows], curves[block_rows];
   for (std::size_t row = 0; row < block_rows; ++row) {
     const double size = z[row] < 0 ? -z[row] : z[row];
@@ -239,14 +229,23 @@ SPINNEY_KERNEL void measure_logistic(const double* z, const double* y, const dou
     slopes[row] = weights[row] * (z[row] < 0 ? smaller_p - y[row] : (1 - y[row]) - smaller_p);
     curves[row] = weights[row] * (e * inverse * inverse);
   }
-  Lanes sum = load(loss_lanes);
-  for (std::size_t row = 0; row < block_rows; row += n_lanes) sum += load(losses + row);
+  Doubles8 sum = load<Doubles8>(loss_lanes);
+  for (std::size_t row = 0; row < block_rows; row += n_lanes) sum += load<Doubles8>(losses + row);
   store(loss_lanes, sum);
   if (curvatures == nullptr) return;
   for (std::size_t row = 0; row < block_rows; ++row) curvatures[row] = curves[row];
 }
 
-SPINNEY_KERNEL void softmax(double* scores, std::size_t n_classes, double* log_sums) {
+}  // namespace
+
+void measure_logistic(const double* z, const double* y, const double* weights, double* loss_lanes,
+                      double* slopes, double* curvatures) {
+  dispatch<measure_logistic_kernel>(z, y, weights, loss_lanes, slopes, curvatures);
+}
+
+namespace {
+
+SPINNEY_INLINE void softmax_kernel(double* scores, std::size_t n_classes, double* log_sums) {
   double highest[block_rows], total[block_rows];
   for (std::size_t row = 0; row < block_rows; ++row) {
     highest[row] = scores[row];
@@ -275,8 +274,16 @@ SPINNEY_KERNEL void softmax(double* scores, std::size_t n_classes, double* log_s
   }
 }
 
-SPINNEY_KERNEL void measure_own_class(const double* probabilities, std::size_t n_classes,
-                                      const double* labels, double* losses, double* others) {
+}  // namespace
+
+void softmax(double* scores, std::size_t n_classes, double* log_sums) {
+  dispatch<softmax_kernel>(scores, n_classes, log_sums);
+}
+
+namespace {
+
+SPINNEY_INLINE void measure_own_class_kernel(const double* probabilities, std::size_t n_classes,
+                                             const double* labels, double* losses, double* others) {
   double own[block_rows];
   for (std::size_t row = 0; row < block_rows; ++row) own[row] = others[row] = 0;
   for (std::size_t k = 0; k < n_classes; ++k) {
@@ -295,6 +302,13 @@ SPINNEY_KERNEL void measure_own_class(const double* probabilities, std::size_t n
     const double log_sum = common::log_normal(one_plus) + (odds - (one_plus - 1)) / one_plus;
     losses[row] = own[row] > 0.5 ? log_sum : losses[row];
   }
+}
+
+}  // namespace
+
+void measure_own_class(const double* probabilities, std::size_t n_classes, const double* labels,
+                       double* losses, double* others) {
+  dispatch<measure_own_class_kernel>(probabilities, n_classes, labels, losses, others);
 }
 
 }  // namespace spinney::linear

@@ -7,27 +7,18 @@
 #include <cstddef>
 #include <vector>
 
-#include "spinney/common/lanes.h"
+#include "spinney/common/tiled_products.h"
 #include "spinney/linear/design.h"
 
 namespace spinney::linear {
 
 inline constexpr std::size_t block_rows = 256;
+// Lanes of a sum over rows.
+inline constexpr std::size_t n_lanes = common::lanes_per_sum;
 // Not a power of two, since columns would then map to the same cache sets.
-inline constexpr std::size_t column_stride = block_rows + common::n_lanes;
-// Products are computed in tiles of tile_side × tile_side columns.
-inline constexpr std::size_t tile_side = 4;
+inline constexpr std::size_t column_stride = block_rows + n_lanes;
 
-inline constexpr std::size_t round_to_tiles(std::size_t n_columns) {
-  return (n_columns + tile_side - 1) / tile_side * tile_side;
-}
-inline constexpr std::size_t count_tiles(std::size_t n_columns) {
-  const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
-  return n_sides * (n_sides + 1) / 2;
-}
-inline constexpr std::size_t lanes_of_products(std::size_t n_columns) {
-  return count_tiles(n_columns) * tile_side * tile_side * common::n_lanes;
-}
+using common::round_to_tiles;
 
 // Reads rows first … first + n - 1 and subtracts the centre. The other rows of the block are zero.
 void read_block(const DenseRows<double>& rows, std::size_t first, std::size_t n,
@@ -38,12 +29,11 @@ void read_block(const DenseRows<float>& rows, std::size_t first, std::size_t n,
 // out = columns × by, where `by` has a factor for each row.
 void scale_rows(const double* columns, const double* by, std::size_t n_columns, double* out);
 
-// tiles += Σ left_a right_b over rows, for the rows of tiles from … to - 1, on and right of the
-// diagonal. Matrices must have columns up to a multiple of tile_side.
-void add_products(const double* left, const double* right, std::size_t n_columns, std::size_t from,
-                  std::size_t to, double* tiles);
-// Adds the lanes of the tiles and writes the full symmetric n_columns × n_columns matrix.
-void spread_products(const double* tiles, std::size_t n_columns, double* out);
+// A block whose products common::add_tiled_products() computes.
+inline common::ProductBlock product_block(const double* left, const double* right,
+                                          std::size_t n_columns) {
+  return {left, right, n_columns, block_rows, column_stride};
+}
 
 // out = Σ_j weights_j column_j
 void combine_columns(const double* columns, const double* weights, std::size_t n_columns,
@@ -72,12 +62,5 @@ void add_eight_rows(const double* rows, std::ptrdiff_t row_stride, const double*
                     std::size_t n_columns, double* out);
 void add_eight_rows(const float* rows, std::ptrdiff_t row_stride, const double* factors,
                     std::size_t n_columns, double* out);
-
-// The first value of a row of tiles.
-inline std::size_t tile_offset(std::size_t row_of_tiles, std::size_t n_columns) {
-  const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
-  const std::size_t n_before = row_of_tiles * n_sides - row_of_tiles * (row_of_tiles - 1) / 2;
-  return (row_of_tiles == 0 ? 0 : n_before) * tile_side * tile_side * common::n_lanes;
-}
 
 }  // namespace spinney::linear

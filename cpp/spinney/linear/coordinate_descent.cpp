@@ -7,6 +7,8 @@
 
 namespace spinney::linear {
 
+using common::dispatch;
+
 namespace {
 
 // The optimum of a coordinate, given the derivative of the smooth part at `w` (soft threshold).
@@ -23,8 +25,12 @@ SPINNEY_INLINE double violation_at(double w, double slope, double l1, double l2)
   return std::abs(slope + l2 * w + (w > 0 ? l1 : -l1));
 }
 
-SPINNEY_KERNEL void add_scaled(const double* from, double by, std::size_t n, double* to) {
+SPINNEY_INLINE void add_scaled_kernel(const double* from, double by, std::size_t n, double* to) {
   for (std::size_t i = 0; i < n; ++i) to[i] += by * from[i];
+}
+
+void add_scaled(const double* from, double by, std::size_t n, double* to) {
+  dispatch<add_scaled_kernel>(from, by, n, to);
 }
 
 // Alternates a sweep over all coordinates with sweeps over the nonzero ones until these converge.

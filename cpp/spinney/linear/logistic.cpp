@@ -7,14 +7,16 @@
 #include "spinney/common/large_array.h"
 #include "spinney/common/log.h"
 #include "spinney/common/parallel.h"
+#include "spinney/common/simd.h"
 #include "spinney/linear/block_kernels.h"
 #include "spinney/linear/moments.h"
 
 namespace spinney::linear {
 
-using common::add_up_lanes;
-using common::n_lanes;
+using common::count_tile_rows;
 using common::parallel_for;
+using common::sum_eight;
+using common::tiles_size;
 using common::worthwhile_threads;
 
 namespace {
@@ -131,7 +133,7 @@ Derivatives measure_wide(const DenseRows<T>& rows, const double* centre,
           }
           for (row = 0; row < n; ++row) out[1 + d] += slopes[row];
         }
-        out[0] = add_up_lanes(lanes);
+        out[0] = sum_eight(lanes);
       });
   Derivatives derivatives;
   derivatives.loss = sums[0];
@@ -156,9 +158,9 @@ Derivatives measure_binary(const DenseRows<T>& rows, const double* centre,
     return derivatives;
   }
   const std::size_t n_columns = rows.n_features + 1;
-  const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
+  const std::size_t n_tile_rows = count_tile_rows(n_columns);
   const std::size_t first_product = (1 + n_columns) * n_lanes;
-  const std::size_t size = first_product + (with_hessian ? lanes_of_products(n_columns) : 0);
+  const std::size_t size = first_product + (with_hessian ? tiles_size(n_columns) : 0);
   const double work = dense_work(rows.n_rows, n_columns, 1, with_hessian);
   const auto sums = sum_chunks(
       rows.n_rows, size, work, n_threads, [&](std::size_t begin, std::size_t end, double* out) {
@@ -177,17 +179,18 @@ Derivatives measure_binary(const DenseRows<T>& rows, const double* centre,
           add_sums(block.columns(), slopes, n_columns, out + n_lanes);
           if (!with_hessian) continue;
           scale_rows(block.columns(), curvatures, n_columns, curved.data());
-          add_products(curved.data(), block.columns(), n_columns, 0, n_sides, out + first_product);
+          common::add_tiled_products(product_block(curved.data(), block.columns(), n_columns), 0,
+                                     n_tile_rows, out + first_product);
         }
       });
   Derivatives derivatives;
-  derivatives.loss = add_up_lanes(sums.data());
+  derivatives.loss = sum_eight(sums.data());
   for (std::size_t j = 0; j < n_columns; ++j) {
-    derivatives.gradient.push_back(add_up_lanes(sums.data() + (1 + j) * n_lanes));
+    derivatives.gradient.push_back(sum_eight(sums.data() + (1 + j) * n_lanes));
   }
   if (with_hessian) {
     derivatives.hessian.resize(n_columns * n_columns);
-    spread_products(sums.data() + first_product, n_columns, derivatives.hessian.data());
+    common::unpack_tiles(sums.data() + first_product, n_columns, derivatives.hessian.data());
   }
   return derivatives;
 }
@@ -242,7 +245,7 @@ Derivatives measure_binary(const SparseRows<Index>& rows, const BinaryProblem& p
             hessian[n_columns * n_columns - 1] += curvatures[row];
           }
         }
-        out[0] = add_up_lanes(lanes);
+        out[0] = sum_eight(lanes);
       });
   Derivatives derivatives;
   derivatives.loss = sums[0];
@@ -262,8 +265,8 @@ Derivatives measure_multinomial(const DenseRows<T>& rows, const double* centre,
                                 const MultinomialProblem& problem, bool with_hessian,
                                 int n_threads) {
   const std::size_t n_columns = rows.n_features + 1, n_classes = problem.n_classes;
-  const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
-  const std::size_t n_products = lanes_of_products(n_columns);
+  const std::size_t n_tile_rows = count_tile_rows(n_columns);
+  const std::size_t n_products = tiles_size(n_columns);
   const std::size_t n_pairs = with_hessian ? n_classes * (n_classes + 1) / 2 : 0;
   const std::size_t first_product = (1 + n_classes * n_columns) * n_lanes;
   const std::size_t size = first_product + n_pairs * n_products;
@@ -314,16 +317,17 @@ Derivatives measure_multinomial(const DenseRows<T>& rows, const double* centre,
                 factors[row] = block.weights()[row] * p[row] * (k == l ? rest : -q[row]);
               }
               scale_rows(block.columns(), factors, n_columns, curved.data());
-              add_products(curved.data(), block.columns(), n_columns, 0, n_sides, products);
+              common::add_tiled_products(product_block(curved.data(), block.columns(), n_columns),
+                                         0, n_tile_rows, products);
               products += n_products;
             }
           }
         }
       });
   Derivatives derivatives;
-  derivatives.loss = add_up_lanes(sums.data());
+  derivatives.loss = sum_eight(sums.data());
   for (std::size_t i = 0; i < n_classes * n_columns; ++i) {
-    derivatives.gradient.push_back(add_up_lanes(sums.data() + (1 + i) * n_lanes));
+    derivatives.gradient.push_back(sum_eight(sums.data() + (1 + i) * n_lanes));
   }
   if (with_hessian) {
     const std::size_t width = n_classes * n_columns;
@@ -332,7 +336,7 @@ Derivatives measure_multinomial(const DenseRows<T>& rows, const double* centre,
     const double* products = sums.data() + first_product;
     for (std::size_t k = 0; k < n_classes; ++k) {
       for (std::size_t l = k; l < n_classes; ++l) {
-        spread_products(products, n_columns, part.data());
+        common::unpack_tiles(products, n_columns, part.data());
         products += n_products;
         for (std::size_t i = 0; i < n_columns; ++i) {
           for (std::size_t j = 0; j < n_columns; ++j) {

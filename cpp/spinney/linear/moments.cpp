@@ -64,8 +64,8 @@ template <class T>
 std::vector<double> sum_moments(const DenseRows<T>& rows, const WeightedTargets& targets,
                                 const double* centre, int n_threads) {
   const std::size_t n_columns = rows.n_features + targets.n_targets + 1;
-  const std::size_t n_sides = round_to_tiles(n_columns) / tile_side;
-  const std::size_t size = lanes_of_products(n_columns);
+  const std::size_t n_tile_rows = common::count_tile_rows(n_columns);
+  const std::size_t size = common::tiles_size(n_columns);
   const std::size_t n_fitting = std::max<std::size_t>(1, max_values / size);
   const Chunks chunks(rows.n_rows, block_rows, std::min(max_chunks, n_fitting));
   const double work = 0.1 * static_cast<double>(rows.n_rows) * static_cast<double>(n_columns) *
@@ -81,12 +81,13 @@ std::vector<double> sum_moments(const DenseRows<T>& rows, const WeightedTargets&
     for (std::size_t row = chunks.begin(chunk); row < chunks.end(chunk); row += block_rows) {
       const std::size_t n = std::min(block_rows, chunks.end(chunk) - row);
       columns.read(rows, targets, centre, row, n);
+      const auto products = product_block(columns.left(), columns.plain.data(), n_columns);
       if (!by_tiles) {
-        add_products(columns.left(), columns.plain.data(), n_columns, 0, n_sides, sums);
+        common::add_tiled_products(products, 0, n_tile_rows, sums);
         continue;
       }
-      parallel_for(n_sides, threads, [&](std::size_t side, int) {
-        add_products(columns.left(), columns.plain.data(), n_columns, side, side + 1, sums);
+      parallel_for(n_tile_rows, threads, [&](std::size_t tile_row, int) {
+        common::add_tiled_products(products, tile_row, tile_row + 1, sums);
       });
     }
   };
@@ -100,7 +101,7 @@ std::vector<double> sum_moments(const DenseRows<T>& rows, const WeightedTargets&
     for (std::size_t i = 0; i < size; ++i) lanes[i] += from[i];
   }
   std::vector<double> out(n_columns * n_columns);
-  if (chunks.n_chunks > 0) spread_products(lanes.data(), n_columns, out.data());
+  if (chunks.n_chunks > 0) common::unpack_tiles(lanes.data(), n_columns, out.data());
   return out;
 }
 

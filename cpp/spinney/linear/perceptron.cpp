@@ -8,57 +8,43 @@
 
 #include "spinney/common/dispatch.h"
 #include "spinney/common/parallel.h"
+#include "spinney/common/simd.h"
 
 namespace spinney::linear {
 
+using common::dispatch;
+using common::Doubles8;
+using common::load;
 using common::parallel_for;
 
 namespace {
 
-// Sums run in eight lanes for every instruction set, so that all give the same bits.
-using Lanes = double __attribute__((vector_size(64)));
-constexpr std::size_t n_lanes = 8;
-
 constexpr std::size_t rows_ahead = 4;
 constexpr std::size_t max_prefetched = 1024;  // bytes of a row that are prefetched
 
-using NarrowLanes = float __attribute__((vector_size(32)));
-
-SPINNEY_INLINE Lanes load_lanes(const double* from) {
-  Lanes out;
-  __builtin_memcpy(&out, from, sizeof(out));
-  return out;
+SPINNEY_INLINE Doubles8 load_values(const double* from) { return load<Doubles8>(from); }
+SPINNEY_INLINE Doubles8 load_values(const float* from) {
+  return common::convert<Doubles8>(load<common::Floats8>(from));
 }
 
-SPINNEY_INLINE Lanes load_lanes(const float* from) {
-  NarrowLanes out;
-  __builtin_memcpy(&out, from, sizeof(out));
-  return __builtin_convertvector(out, Lanes);
-}
-
+// The sum runs in eight lanes for every instruction set, so that all give the same bits.
 template <class Value>
-SPINNEY_INLINE double dot_lanes(const Value* row, const double* coef, std::size_t n) {
-  Lanes sum = {};
+SPINNEY_INLINE double dot_kernel(const Value* row, const double* coef, std::size_t n) {
+  constexpr std::size_t n_lanes = common::lane_count<Doubles8>;
+  Doubles8 sum = {};
   std::size_t i = 0;
-  for (; i + n_lanes <= n; i += n_lanes) sum += load_lanes(row + i) * load_lanes(coef + i);
+  for (; i + n_lanes <= n; i += n_lanes) sum += load_values(row + i) * load_values(coef + i);
   double rest = 0;
   for (; i < n; ++i) rest += static_cast<double>(row[i]) * coef[i];
-  return (((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]))) + rest;
-}
-
-SPINNEY_KERNEL double dot(const double* row, const double* coef, std::size_t n) {
-  return dot_lanes(row, coef, n);
-}
-
-SPINNEY_KERNEL double dot(const float* row, const double* coef, std::size_t n) {
-  return dot_lanes(row, coef, n);
+  return common::sum_lanes(sum) + rest;
 }
 
 template <class Value>
 double score(const PerceptronRows<Value>& rows, std::size_t row, const Hyperplane& plane) {
   if (rows.starts == nullptr) {
     const double* const coef = plane.coef.data();
-    return dot(rows.values + row * rows.n_features, coef, rows.n_features) + plane.intercept;
+    return dispatch<dot_kernel<Value>>(rows.values + row * rows.n_features, coef, rows.n_features) +
+           plane.intercept;
   }
   double sum = 0;
   for (auto k = rows.starts[row]; k < rows.starts[row + 1]; ++k) {
@@ -143,7 +129,7 @@ class PerceptronFit {
     if (rows_.starts != nullptr) return;
     const auto* const from = reinterpret_cast<const char*>(rows_.values + row * rows_.n_features);
     const std::size_t n_bytes = std::min(rows_.n_features * sizeof(Value), max_prefetched);
-    for (std::size_t i = 0; i < n_bytes; i += 64) __builtin_prefetch(from + i);
+    for (std::size_t i = 0; i < n_bytes; i += 64) common::prefetch(from + i);
   }
 
   // Visits every row once and returns the mean loss, max(0, −y f(x)).

@@ -1,40 +1,33 @@
 #include "spinney/linear/row_products.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "spinney/common/dispatch.h"
-#include "spinney/common/lanes.h"
 #include "spinney/common/parallel.h"
+#include "spinney/common/simd.h"
 
 namespace spinney::linear {
 
-using common::Lanes;
-using common::n_lanes;
+using common::dispatch;
+using common::Doubles8;
+using common::load;
 using common::parallel_for;
 using common::worthwhile_threads;
 
 namespace {
 
 // Every kernel has the same order of additions: columns 0, 8, 16, … go to lane 0, columns 1, 9, …
-// to lane 1 and so on. Then `add_up_lanes` adds the lanes, and the sum of the remaining columns is
+// to lane 1 and so on. Then `sum_lanes` adds the lanes, and the sum of the remaining columns is
 // added.
 
 constexpr std::size_t rows_per_chunk = 256;
 
-using NarrowLanes = float __attribute__((vector_size(32)));
+constexpr std::size_t n_lanes = common::lane_count<Doubles8>;
 
-SPINNEY_INLINE Lanes load_values(const double* from) { return common::load(from); }
-
-SPINNEY_INLINE Lanes load_values(const float* from) {
-  NarrowLanes out;
-  __builtin_memcpy(&out, from, sizeof(out));
-  return __builtin_convertvector(out, Lanes);
-}
-
-SPINNEY_INLINE double join(const Lanes& lanes, double rest) {
-  double sums[n_lanes];
-  common::store(sums, lanes);
-  return common::add_up_lanes(sums) + rest;
+SPINNEY_INLINE Doubles8 load_values(const double* from) { return load<Doubles8>(from); }
+SPINNEY_INLINE Doubles8 load_values(const float* from) {
+  return common::convert<Doubles8>(load<common::Floats8>(from));
 }
 
 // A tile of several contiguous rows and several outputs, which share the loaded values.
@@ -48,14 +41,14 @@ SPINNEY_INLINE void multiply_tile(const DenseRows<T>& rows, std::size_t row, con
     x[i] = rows.values + static_cast<std::ptrdiff_t>(row + i) * rows.row_stride;
   }
   for (std::size_t k = 0; k < n_outputs; ++k) w[k] = by.values + (output + k) * d;
-  Lanes lanes[n_rows][n_outputs] = {};
+  Doubles8 lanes[n_rows][n_outputs] = {};
   double rest[n_rows][n_outputs] = {};
   std::size_t j = 0;
   for (; j + n_lanes <= d; j += n_lanes) {
     for (std::size_t i = 0; i < n_rows; ++i) {
-      Lanes values = load_values(x[i] + j);
-      if (centred) values -= common::load(by.centre + j);
-      for (std::size_t k = 0; k < n_outputs; ++k) lanes[i][k] += values * common::load(w[k] + j);
+      Doubles8 values = load_values(x[i] + j);
+      if (centred) values -= load<Doubles8>(by.centre + j);
+      for (std::size_t k = 0; k < n_outputs; ++k) lanes[i][k] += values * load<Doubles8>(w[k] + j);
     }
   }
   for (; j < d; ++j) {
@@ -67,7 +60,7 @@ SPINNEY_INLINE void multiply_tile(const DenseRows<T>& rows, std::size_t row, con
   }
   for (std::size_t i = 0; i < n_rows; ++i) {
     for (std::size_t k = 0; k < n_outputs; ++k) {
-      out[(row + i) * by.n_outputs + output + k] = join(lanes[i][k], rest[i][k]);
+      out[(row + i) * by.n_outputs + output + k] = common::sum_lanes(lanes[i][k]) + rest[i][k];
     }
   }
 }
@@ -87,20 +80,20 @@ SPINNEY_INLINE void multiply_eight(const DenseRows<T>& rows, std::size_t row,
   const std::size_t d = rows.n_features;
   const double* const w = by.values + output * d;
   const T* x = rows.values + static_cast<std::ptrdiff_t>(row) * rows.row_stride;
-  Lanes sums[n_lanes] = {};
-  Lanes rest = {};
+  Doubles8 sums[n_lanes] = {};
+  Doubles8 rest = {};
   const std::size_t whole = d - d % n_lanes;
-  const auto add = [&](std::size_t j, Lanes& sum) __attribute__((always_inline)) {
+  const auto add = [&](std::size_t j, Doubles8& sum) SPINNEY_INLINE_LAMBDA {
     T eight[n_lanes];
     if (rows.row_stride == 1) {
-      __builtin_memcpy(eight, x, sizeof(eight));
+      std::memcpy(eight, x, sizeof(eight));
     } else {
       for (std::size_t i = 0; i < n_lanes; ++i) {
         eight[i] = x[static_cast<std::ptrdiff_t>(i) * rows.row_stride];
       }
     }
     x += rows.column_stride;
-    Lanes values = load_values(eight);
+    Doubles8 values = load_values(eight);
     if (centred) values -= by.centre[j];
     sum += values * w[j];
   };
@@ -109,7 +102,7 @@ SPINNEY_INLINE void multiply_eight(const DenseRows<T>& rows, std::size_t row,
     for (std::size_t lane = 0; lane < n_lanes; ++lane) add(j + lane, sums[lane]);
   }
   for (; j < d; ++j) add(j, rest);
-  const Lanes total =
+  const Doubles8 total =
       (((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))) +
       rest;
   for (std::size_t i = 0; i < n_lanes; ++i) out[(row + i) * by.n_outputs + output] = total[i];
@@ -130,7 +123,7 @@ SPINNEY_INLINE void multiply_one(const DenseRows<T>& rows, std::size_t row, cons
     if (centred) value -= by.centre[j];
     (j < whole ? sums[j % n_lanes] : rest) += value * w[j];
   }
-  out[row * by.n_outputs + output] = common::add_up_lanes(sums) + rest;
+  out[row * by.n_outputs + output] = common::sum_eight(sums) + rest;
 }
 
 template <bool centred, class T>
@@ -154,16 +147,17 @@ SPINNEY_INLINE void multiply_chunk(const DenseRows<T>& rows, std::size_t begin, 
   }
 }
 
-SPINNEY_KERNEL void multiply(const DenseRows<double>& rows, std::size_t begin, std::size_t end,
-                             const Coefficients& by, double* out) {
+template <class T>
+SPINNEY_INLINE void multiply_kernel(const DenseRows<T>& rows, std::size_t begin, std::size_t end,
+                                    const Coefficients& by, double* out) {
   if (by.centre == nullptr) return multiply_chunk<false>(rows, begin, end, by, out);
   multiply_chunk<true>(rows, begin, end, by, out);
 }
 
-SPINNEY_KERNEL void multiply(const DenseRows<float>& rows, std::size_t begin, std::size_t end,
-                             const Coefficients& by, double* out) {
-  if (by.centre == nullptr) return multiply_chunk<false>(rows, begin, end, by, out);
-  multiply_chunk<true>(rows, begin, end, by, out);
+template <class T>
+void multiply(const DenseRows<T>& rows, std::size_t begin, std::size_t end, const Coefficients& by,
+              double* out) {
+  dispatch<multiply_kernel<T>>(rows, begin, end, by, out);
 }
 
 template <class Index>
@@ -182,7 +176,7 @@ void multiply(const SparseRows<Index>& rows, std::size_t begin, std::size_t end,
         const auto j = static_cast<std::size_t>(rows.columns[at]);
         (j < whole ? sums[j % n_lanes] : rest) += rows.values[at] * w[j];
       }
-      out[row * by.n_outputs + k] = common::add_up_lanes(sums) + rest;
+      out[row * by.n_outputs + k] = common::sum_eight(sums) + rest;
     }
   }
 }

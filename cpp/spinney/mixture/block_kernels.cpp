@@ -3,12 +3,13 @@
 #include "spinney/common/dispatch.h"
 #include "spinney/common/exp.h"
 #include "spinney/common/log.h"
+#include "spinney/common/simd.h"
 
 namespace spinney::mixture {
 
-using common::Lanes;
+using common::dispatch;
+using common::Doubles8;
 using common::load;
-using common::n_lanes;
 using common::store;
 
 namespace {
@@ -22,14 +23,14 @@ template <bool keep>
 SPINNEY_INLINE void multiply_factor(const double* differences, const double* packed,
                                     std::size_t n_features, double* out) {
   for (std::size_t row = 0; row < block_rows; row += rows_at_once) {
-    Lanes norms[tile_side] = {};
+    Doubles8 norms[tile_side] = {};
     const double* p = packed;
     for (std::size_t column = 0; column < n_features; column += tile_side) {
-      Lanes sums[tile_side][tile_side] = {};
+      Doubles8 sums[tile_side][tile_side] = {};
       const double* d = differences + row;
       for (std::size_t i = 0; i < column + tile_side; ++i) {
         for (std::size_t lane = 0; lane < tile_side; ++lane) {
-          const Lanes values = load(d + lane * n_lanes);
+          const Doubles8 values = load<Doubles8>(d + lane * n_lanes);
           for (std::size_t j = 0; j < tile_side; ++j) sums[j][lane] += values * p[j];
         }
         p += tile_side;
@@ -65,36 +66,64 @@ void pack_factor(const double* factor, std::size_t n_features, double* packed) {
   }
 }
 
-SPINNEY_KERNEL void subtract_mean(const double* columns, const double* mean, std::size_t n_features,
-                                  double* out) {
+namespace {
+
+SPINNEY_INLINE void subtract_mean_kernel(const double* columns, const double* mean,
+                                         std::size_t n_features, double* out) {
   for (std::size_t f = 0; f < n_features; ++f) {
     for (std::size_t row = 0; row < block_rows; row += n_lanes) {
-      store(out + row, load(columns + row) - mean[f]);
+      store(out + row, load<Doubles8>(columns + row) - mean[f]);
     }
     columns += block_rows;
     out += block_rows;
   }
 }
 
-SPINNEY_KERNEL void measure_full(const double* differences, const double* packed,
-                                 std::size_t n_features, double* norms) {
+}  // namespace
+
+void subtract_mean(const double* columns, const double* mean, std::size_t n_features, double* out) {
+  dispatch<subtract_mean_kernel>(columns, mean, n_features, out);
+}
+
+namespace {
+
+SPINNEY_INLINE void measure_full_kernel(const double* differences, const double* packed,
+                                        std::size_t n_features, double* norms) {
   multiply_factor<false>(differences, packed, n_features, norms);
 }
 
-SPINNEY_KERNEL void whiten(const double* differences, const double* packed, std::size_t n_features,
-                           double* out) {
+}  // namespace
+
+void measure_full(const double* differences, const double* packed, std::size_t n_features,
+                  double* norms) {
+  dispatch<measure_full_kernel>(differences, packed, n_features, norms);
+}
+
+namespace {
+
+SPINNEY_INLINE void whiten_kernel(const double* differences, const double* packed,
+                                  std::size_t n_features, double* out) {
   multiply_factor<true>(differences, packed, n_features, out);
 }
 
-SPINNEY_KERNEL void measure_diagonal(const double* columns, const double* mean,
-                                     const double* scales, std::size_t n_features, double* norms) {
+}  // namespace
+
+void whiten(const double* differences, const double* packed, std::size_t n_features, double* out) {
+  dispatch<whiten_kernel>(differences, packed, n_features, out);
+}
+
+namespace {
+
+SPINNEY_INLINE void measure_diagonal_kernel(const double* columns, const double* mean,
+                                            const double* scales, std::size_t n_features,
+                                            double* norms) {
   for (std::size_t row = 0; row < block_rows; row += rows_at_once) {
-    Lanes sums[tile_side] = {};
+    Doubles8 sums[tile_side] = {};
     const double* column = columns + row;
     for (std::size_t f = 0; f < n_features; ++f) {
       const double scale = scales != nullptr ? scales[f] : 1.0;
       for (std::size_t lane = 0; lane < tile_side; ++lane) {
-        const Lanes scaled = (load(column + lane * n_lanes) - mean[f]) * scale;
+        const Doubles8 scaled = (load<Doubles8>(column + lane * n_lanes) - mean[f]) * scale;
         sums[lane] += scaled * scaled;
       }
       column += block_rows;
@@ -105,15 +134,30 @@ SPINNEY_KERNEL void measure_diagonal(const double* columns, const double* mean,
   }
 }
 
-SPINNEY_KERNEL void norms_to_logs(double offset, double* norms) {
+}  // namespace
+
+void measure_diagonal(const double* columns, const double* mean, const double* scales,
+                      std::size_t n_features, double* norms) {
+  dispatch<measure_diagonal_kernel>(columns, mean, scales, n_features, norms);
+}
+
+namespace {
+
+SPINNEY_INLINE void norms_to_logs_kernel(double offset, double* norms) {
   for (std::size_t row = 0; row < block_rows; ++row) {
     const double norm = norms[row] < farthest ? norms[row] : farthest;  // false for NaN
     norms[row] = offset - 0.5 * norm;
   }
 }
 
-SPINNEY_KERNEL void normalise_logs(double* logs, std::size_t n_components, const double* weights,
-                                   double* log_densities) {
+}  // namespace
+
+void norms_to_logs(double offset, double* norms) { dispatch<norms_to_logs_kernel>(offset, norms); }
+
+namespace {
+
+SPINNEY_INLINE void normalise_logs_kernel(double* logs, std::size_t n_components,
+                                          const double* weights, double* log_densities) {
   double highest[block_rows], total[block_rows];
   for (std::size_t row = 0; row < block_rows; ++row) highest[row] = logs[row];
   for (std::size_t k = 1; k < n_components; ++k) {
@@ -142,64 +186,61 @@ SPINNEY_KERNEL void normalise_logs(double* logs, std::size_t n_components, const
   }
 }
 
-SPINNEY_KERNEL void drop_small(double least, std::size_t n, double* responsibilities) {
+}  // namespace
+
+void normalise_logs(double* logs, std::size_t n_components, const double* weights,
+                    double* log_densities) {
+  dispatch<normalise_logs_kernel>(logs, n_components, weights, log_densities);
+}
+
+namespace {
+
+SPINNEY_INLINE void drop_small_kernel(double least, std::size_t n, double* responsibilities) {
   for (std::size_t i = 0; i < n; ++i)
     responsibilities[i] = responsibilities[i] > least ? responsibilities[i] : 0.0;
 }
 
-SPINNEY_KERNEL void add_weighted(const double* weights, const double* values, double* lanes) {
-  Lanes sum = load(lanes);
+}  // namespace
+
+void drop_small(double least, std::size_t n, double* responsibilities) {
+  dispatch<drop_small_kernel>(least, n, responsibilities);
+}
+
+namespace {
+
+SPINNEY_INLINE void add_weighted_kernel(const double* weights, const double* values,
+                                        double* lanes) {
+  Doubles8 sum = load<Doubles8>(lanes);
   for (std::size_t row = 0; row < block_rows; row += n_lanes) {
-    sum += load(weights + row) * load(values + row);
+    sum += load<Doubles8>(weights + row) * load<Doubles8>(values + row);
   }
   store(lanes, sum);
 }
 
-SPINNEY_KERNEL void add_products(const double* weighted, const double* plain, std::size_t n_columns,
-                                 std::size_t n_rows, double* tiles) {
-  for (std::size_t a = 0; a < n_columns; a += tile_side) {
-    for (std::size_t b = a; b < n_columns; b += tile_side) {
-      Lanes sums[tile_side][tile_side];
-      for (std::size_t i = 0; i < tile_side; ++i) {
-        for (std::size_t j = 0; j < tile_side; ++j) {
-          sums[i][j] = load(tiles + (i * tile_side + j) * n_lanes);
-        }
-      }
-      const double* left = weighted + a * block_rows;
-      const double* right = plain + b * block_rows;
-      for (std::size_t row = 0; row < n_rows; row += n_lanes) {
-        Lanes factors[tile_side];
-        for (std::size_t j = 0; j < tile_side; ++j) factors[j] = load(right + j * block_rows + row);
-        for (std::size_t i = 0; i < tile_side; ++i) {
-          const Lanes values = load(left + i * block_rows + row);
-          for (std::size_t j = 0; j < tile_side; ++j) sums[i][j] += values * factors[j];
-        }
-      }
-      for (std::size_t i = 0; i < tile_side; ++i) {
-        for (std::size_t j = 0; j < tile_side; ++j) {
-          store(tiles, sums[i][j]);
-          tiles += n_lanes;
-        }
-      }
-    }
-  }
+}  // namespace
+
+void add_weighted(const double* weights, const double* values, double* lanes) {
+  dispatch<add_weighted_kernel>(weights, values, lanes);
 }
 
-SPINNEY_KERNEL void add_moments(const double* columns, const double* mean,
-                                const double* responsibilities, std::size_t n_features,
-                                bool squares, double* lanes) {
-  Lanes count = load(lanes);
-  for (std::size_t row = 0; row < block_rows; row += n_lanes) count += load(responsibilities + row);
+namespace {
+
+SPINNEY_INLINE void add_moments_kernel(const double* columns, const double* mean,
+                                       const double* responsibilities, std::size_t n_features,
+                                       bool squares, double* lanes) {
+  Doubles8 count = load<Doubles8>(lanes);
+  for (std::size_t row = 0; row < block_rows; row += n_lanes)
+    count += load<Doubles8>(responsibilities + row);
   store(lanes, count);
   lanes += n_lanes;
   for (std::size_t f = 0; f < n_features; ++f) {
     // Two independent sums of each kind hide the latency of additions.
-    Lanes first[2] = {load(lanes + f * n_lanes), Lanes{}};
-    Lanes second[2] = {};
+    Doubles8 first[2] = {load<Doubles8>(lanes + f * n_lanes), Doubles8{}};
+    Doubles8 second[2] = {};
     for (std::size_t row = 0; row < block_rows; row += 2 * n_lanes) {
       for (std::size_t half = 0; half < 2; ++half) {
-        const Lanes d = load(columns + row + half * n_lanes) - mean[f];
-        const Lanes weighted = load(responsibilities + row + half * n_lanes) * d;
+        const Doubles8 d = load<Doubles8>(columns + row + half * n_lanes) - mean[f];
+        const Doubles8 weighted = load<Doubles8>(responsibilities + row + half * n_lanes) * d;
         first[half] += weighted;
         second[half] += weighted * d;
       }
@@ -207,15 +248,22 @@ SPINNEY_KERNEL void add_moments(const double* columns, const double* mean,
     store(lanes + f * n_lanes, first[0] + first[1]);
     if (squares) {
       double* const to = lanes + (n_features + f) * n_lanes;
-      store(to, load(to) + (second[0] + second[1]));
+      store(to, load<Doubles8>(to) + (second[0] + second[1]));
     }
     columns += block_rows;
   }
 }
 
-void add_up_lanes(const double* lanes, std::size_t n_sums, double* out) {
+}  // namespace
+
+void add_moments(const double* columns, const double* mean, const double* responsibilities,
+                 std::size_t n_features, bool squares, double* lanes) {
+  dispatch<add_moments_kernel>(columns, mean, responsibilities, n_features, squares, lanes);
+}
+
+void add_lanes(const double* lanes, std::size_t n_sums, double* out) {
   for (std::size_t i = 0; i < n_sums; ++i) {
-    out[i] = common::add_up_lanes(lanes + i * n_lanes);
+    out[i] = common::sum_eight(lanes + i * n_lanes);
   }
 }
 

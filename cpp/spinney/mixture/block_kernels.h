@@ -10,20 +10,19 @@
 
 #include <cstddef>
 
-#include "spinney/common/lanes.h"
+#include "spinney/common/tiled_products.h"
 
 namespace spinney::mixture {
 
 inline constexpr std::size_t block_rows = 256;
-inline constexpr std::size_t tile_side = 4;
+// Lanes of a sum over rows.
+inline constexpr std::size_t n_lanes = common::lanes_per_sum;
 
-inline std::size_t count_tiles(std::size_t n_columns) {
-  const std::size_t n_sides = (n_columns + tile_side - 1) / tile_side;
-  return n_sides * (n_sides + 1) / 2;
-}
+using common::tile_side;
 
+// The number of sums of the tiles of n_features columns, and the size of a packed factor.
 inline std::size_t packed_size(std::size_t n_features) {
-  return count_tiles(n_features) * tile_side * tile_side;
+  return common::count_tiles(n_features) * common::sums_per_tile;
 }
 
 void pack_factor(const double* factor, std::size_t n_features, double* packed);
@@ -55,15 +54,11 @@ void drop_small(double least, std::size_t n, double* responsibilities);
 // lanes += Σ weight · value over rows
 void add_weighted(const double* weights, const double* values, double* lanes);
 
-// tiles += Σ weighted_a · plain_b over `n_rows` rows (a multiple of eight).
-void add_products(const double* weighted, const double* plain, std::size_t n_columns,
-                  std::size_t n_rows, double* tiles);
-
 // Adds to lanes of Σ r, then Σ r d for each feature, then Σ r d² if `squares`, where r are
 // responsibilities and d = column − mean.
 void add_moments(const double* columns, const double* mean, const double* responsibilities,
                  std::size_t n_features, bool squares, double* lanes);
 
-void add_up_lanes(const double* lanes, std::size_t n_sums, double* out);
+void add_lanes(const double* lanes, std::size_t n_sums, double* out);
 
 }  // namespace spinney::mixture

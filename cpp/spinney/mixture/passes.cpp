@@ -10,7 +10,6 @@
 
 namespace spinney::mixture {
 
-using common::n_lanes;
 using common::parallel_for;
 using common::Watch;
 using common::worthwhile_threads;
@@ -21,8 +20,6 @@ constexpr std::size_t rows_per_chunk = 8 * block_rows;
 // Smaller responsibilities count as zero. They would not change a sum, except for the variance of a
 // component that has collapsed to a point.
 constexpr double min_responsibility = 1e-20;
-
-std::size_t round_up(std::size_t n) { return (n + tile_side - 1) / tile_side * tile_side; }
 
 // The model in the layout of the kernels, shared by all threads.
 struct PreparedModel {
@@ -70,7 +67,7 @@ class Block {
       : rows_(rows),
         model_(model),
         // The features and a column of ones, whose products with the features are sums.
-        n_columns_(round_up(rows.n_features + 1)),
+        n_columns_(common::round_to_tiles(rows.n_features + 1)),
         columns_(n_columns_ * block_rows),
         differences_(n_columns_ * block_rows),
         weighted_(n_columns_ * block_rows),
@@ -214,7 +211,7 @@ class Block {
       for (std::size_t i = 0; i < n; ++i) w[i] = d[i] * weights[i];
     }
     clear_padding();
-    add_products(weighted_.data(), differences_.data(), model_.n_features + 1, n, tiles);
+    add_products(n, tiles);
   }
 
   void add_tied(double* lanes) {
@@ -246,7 +243,7 @@ class Block {
       }
     }
     clear_padding();
-    add_products(weighted_.data(), differences_.data(), d + 1, block_rows, lanes);
+    add_products(block_rows, lanes);
     lanes += packed_size(d + 1) * n_lanes;
     for (std::size_t k = 0; k < model_.n_components; ++k) {
       double divided[block_rows];
@@ -258,6 +255,14 @@ class Block {
         lanes += n_lanes;
       }
     }
+  }
+
+  // Adds the products of weighted and plain differences, including the column of ones.
+  void add_products(std::size_t n_rows, double* tiles) {
+    const std::size_t n_columns = model_.n_features + 1;
+    common::add_tiled_products(
+        {weighted_.data(), differences_.data(), n_columns, n_rows, block_rows}, 0,
+        common::count_tile_rows(n_columns), tiles);
   }
 
   // Clears whitened columns beyond the last feature.
@@ -336,7 +341,7 @@ Moments sum_moments(const Rows<T>& rows, const Model& model, const KnownResponsi
           }
           block.add_to(own);
         }
-        add_up_lanes(own, size, chunk_sums.data() + index * size);
+        add_lanes(own, size, chunk_sums.data() + index * size);
       },
       [&](std::size_t n) {
         for (std::size_t chunk = 0; chunk < n; ++chunk) {

@@ -9,6 +9,7 @@
 
 namespace spinney::neighbors {
 
+using common::dispatch;
 using common::parallel_for;
 using common::worthwhile_threads;
 
@@ -36,9 +37,10 @@ SPINNEY_INLINE std::uint32_t find_candidates(const float* products, const float*
 
 // Collects the rows within the limit, from row `start` on, until `room` is full. Returns the first
 // row that was not processed.
-SPINNEY_KERNEL std::size_t collect(const float* products, const float* half_norms, std::size_t n,
-                                   std::size_t start, float limit, std::size_t room,
-                                   std::uint32_t* rows, float* scores, std::size_t& n_found) {
+SPINNEY_INLINE std::size_t collect_kernel(const float* products, const float* half_norms,
+                                          std::size_t n, std::size_t start, float limit,
+                                          std::size_t room, std::uint32_t* rows, float* scores,
+                                          std::size_t& n_found) {
   n_found = 0;
   std::size_t j = start;
   float lane_scores[n_lanes];
@@ -62,6 +64,13 @@ SPINNEY_KERNEL std::size_t collect(const float* products, const float* half_norm
   return j;
 }
 
+std::size_t collect(const float* products, const float* half_norms, std::size_t n,
+                    std::size_t start, float limit, std::size_t room, std::uint32_t* rows,
+                    float* scores, std::size_t& n_found) {
+  return dispatch<collect_kernel>(products, half_norms, n, start, limit, room, rows, scores,
+                                  n_found);
+}
+
 constexpr std::size_t n_sums = 8;
 
 template <class T>
@@ -83,13 +92,6 @@ SPINNEY_INLINE double sum_squares(const double* a, const T* b, std::size_t d) {
   return sum;
 }
 
-SPINNEY_KERNEL double squared_distance(const double* a, const double* b, std::size_t d) {
-  return sum_squares(a, b, d);
-}
-SPINNEY_KERNEL double squared_distance(const double* a, const float* b, std::size_t d) {
-  return sum_squares(a, b, d);
-}
-
 // Writes row - centre and returns half its squared length.
 template <class T>
 SPINNEY_INLINE double subtract(const T* from, const double* centre, std::size_t d, float* to) {
@@ -97,15 +99,6 @@ SPINNEY_INLINE double subtract(const T* from, const double* centre, std::size_t 
     to[j] = static_cast<float>(static_cast<double>(from[j]) - centre[j]);
   }
   return 0.5 * sum_squares(centre, from, d);
-}
-
-SPINNEY_KERNEL double centre_row(const double* from, const double* centre, std::size_t d,
-                                 float* to) {
-  return subtract(from, centre, d, to);
-}
-SPINNEY_KERNEL double centre_row(const float* from, const double* centre, std::size_t d,
-                                 float* to) {
-  return subtract(from, centre, d, to);
 }
 
 }  // namespace
@@ -120,7 +113,7 @@ double centre_rows(const T* points, std::size_t n, std::size_t d, const double* 
   parallel_for(n_blocks, worthwhile_threads(work, n_threads), [&](std::size_t block, int) {
     const std::size_t end = std::min(n, (block + 1) * block_size);
     for (std::size_t i = block * block_size; i < end; ++i) {
-      const double half = centre_row(points + i * d, centre, d, centred + i * d);
+      const double half = dispatch<subtract<T>>(points + i * d, centre, d, centred + i * d);
       half_norms[i] = static_cast<float>(half);
       largest[block] = std::max(largest[block], half);
     }
@@ -214,7 +207,8 @@ void BruteSelection::finish(const T* points, std::size_t n_points, std::size_t d
     distance::Nearest found(k_);
     const double* const query = queries + i * d;
     const auto measure = [&](std::size_t row) {
-      found.add(squared_distance(query, points + row * d, d), static_cast<distance::RowIndex>(row));
+      found.add(dispatch<sum_squares<T>>(query, points + row * d, d),
+                static_cast<distance::RowIndex>(row));
     };
     if (overflowed_[i] != 0) {
       for (std::size_t row = 0; row < n_points; ++row) measure(row);

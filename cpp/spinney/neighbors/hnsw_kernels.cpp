@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "spinney/common/dispatch.h"
 #include "spinney/common/random.h"
 
 namespace spinney::neighbors {
+
+using common::dispatch;
 
 namespace {
 
@@ -176,39 +179,73 @@ SPINNEY_INLINE void scan(const Space& space, const typename Space::Value* query,
   }
 }
 
+template <class Space>
+SPINNEY_INLINE void prune_layer(const Space& space, const HnswGraph& graph, bool on_upper_layer,
+                                std::uint32_t node, std::span<const std::uint32_t> candidates,
+                                const LinkRule& rule, SearchScratch& scratch,
+                                std::span<std::uint32_t> out) {
+  if (on_upper_layer) {
+    prune(space, UpperLayer{graph.upper, 1}, node, candidates, rule, scratch, out);
+  } else {
+    prune(space, BaseLayer{graph}, node, candidates, rule, scratch, out);
+  }
+}
+
 }  // namespace
 
-#define SPINNEY_HNSW_KERNELS(Space)                                                                \
-  SPINNEY_KERNEL void find_nearest(const Space& space, const HnswGraph& graph,                     \
-                                   const Space::Value* query, std::size_t ef,                      \
-                                   const std::uint8_t* allowed, SearchScratch& scratch) {          \
-    nearest(space, graph, query, ef, allowed, scratch);                                            \
-  }                                                                                                \
-  SPINNEY_KERNEL void find_links(const Space& space, const HnswGraph& graph, Slot slot,            \
-                                 std::size_t level, const LinkRule& rule, SearchScratch& scratch,  \
-                                 NewLinks& out) {                                                  \
-    links(space, graph, slot, level, rule, scratch, out);                                          \
-  }                                                                                                \
-  SPINNEY_KERNEL void prune_links(const Space& space, const HnswGraph& graph, bool on_upper_layer, \
-                                  std::uint32_t node, std::span<const std::uint32_t> candidates,   \
-                                  const LinkRule& rule, SearchScratch& scratch,                    \
-                                  std::span<std::uint32_t> out) {                                  \
-    if (on_upper_layer) {                                                                          \
-      prune(space, UpperLayer{graph.upper, 1}, node, candidates, rule, scratch, out);              \
-    } else {                                                                                       \
-      prune(space, BaseLayer{graph}, node, candidates, rule, scratch, out);                        \
-    }                                                                                              \
-  }                                                                                                \
-  SPINNEY_KERNEL void scan_slots(const Space& space, const Space::Value* query,                    \
-                                 std::span<const Slot> slots, std::size_t k,                       \
-                                 std::vector<Key>& nearest) {                                      \
-    scan(space, query, slots, k, nearest);                                                         \
-  }
+template <class Space>
+void find_nearest(const Space& space, const HnswGraph& graph, const typename Space::Value* query,
+                  std::size_t ef, const std::uint8_t* allowed, SearchScratch& scratch) {
+  dispatch<nearest<Space>>(space, graph, query, ef, allowed, scratch);
+}
 
-SPINNEY_HNSW_KERNELS(EuclideanSpace)
-SPINNEY_HNSW_KERNELS(ProductSpace)
-SPINNEY_HNSW_KERNELS(CodeSpace)
+template <class Space>
+void find_links(const Space& space, const HnswGraph& graph, Slot slot, std::size_t level,
+                const LinkRule& rule, SearchScratch& scratch, NewLinks& out) {
+  dispatch<links<Space>>(space, graph, slot, level, rule, scratch, out);
+}
 
-#undef SPINNEY_HNSW_KERNELS
+template <class Space>
+void prune_links(const Space& space, const HnswGraph& graph, bool on_upper_layer,
+                 std::uint32_t node, std::span<const std::uint32_t> candidates,
+                 const LinkRule& rule, SearchScratch& scratch, std::span<std::uint32_t> out) {
+  dispatch<prune_layer<Space>>(space, graph, on_upper_layer, node, candidates, rule, scratch, out);
+}
+
+template <class Space>
+void scan_slots(const Space& space, const typename Space::Value* query, std::span<const Slot> slots,
+                std::size_t k, std::vector<Key>& nearest) {
+  dispatch<scan<Space>>(space, query, slots, k, nearest);
+}
+
+template void find_nearest(const EuclideanSpace&, const HnswGraph&, const EuclideanSpace::Value*,
+                           std::size_t, const std::uint8_t*, SearchScratch&);
+template void find_links(const EuclideanSpace&, const HnswGraph&, Slot, std::size_t,
+                         const LinkRule&, SearchScratch&, NewLinks&);
+template void prune_links(const EuclideanSpace&, const HnswGraph&, bool, std::uint32_t,
+                          std::span<const std::uint32_t>, const LinkRule&, SearchScratch&,
+                          std::span<std::uint32_t>);
+template void scan_slots(const EuclideanSpace&, const EuclideanSpace::Value*, std::span<const Slot>,
+                         std::size_t, std::vector<Key>&);
+
+template void find_nearest(const ProductSpace&, const HnswGraph&, const ProductSpace::Value*,
+                           std::size_t, const std::uint8_t*, SearchScratch&);
+template void find_links(const ProductSpace&, const HnswGraph&, Slot, std::size_t, const LinkRule&,
+                         SearchScratch&, NewLinks&);
+template void prune_links(const ProductSpace&, const HnswGraph&, bool, std::uint32_t,
+                          std::span<const std::uint32_t>, const LinkRule&, SearchScratch&,
+                          std::span<std::uint32_t>);
+template void scan_slots(const ProductSpace&, const ProductSpace::Value*, std::span<const Slot>,
+                         std::size_t, std::vector<Key>&);
+
+template void find_nearest(const CodeSpace&, const HnswGraph&, const CodeSpace::Value*, std::size_t,
+                           const std::uint8_t*, SearchScratch&);
+template void find_links(const CodeSpace&, const HnswGraph&, Slot, std::size_t, const LinkRule&,
+                         SearchScratch&, NewLinks&);
+template void prune_links(const CodeSpace&, const HnswGraph&, bool, std::uint32_t,
+                          std::span<const std::uint32_t>, const LinkRule&, SearchScratch&,
+                          std::span<std::uint32_t>);
+template void scan_slots(const CodeSpace&, const CodeSpace::Value*, std::span<const Slot>,
+                         std::size_t, std::vector<Key>&);
 
 }  // namespace spinney::neighbors

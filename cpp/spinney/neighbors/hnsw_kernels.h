@@ -29,26 +29,26 @@ struct NewLinks {
   std::vector<std::vector<Key>> upper;  // layer one first
 };
 
-#define SPINNEY_HNSW_KERNELS(Space)                                                                \
-  /* Writes the `ef` closest slots to scratch.nearest; `allowed` is null or excludes slots. */     \
-  void find_nearest(const Space& space, const HnswGraph& graph, const Space::Value* query,         \
-                    std::size_t ef, const std::uint8_t* allowed, SearchScratch& scratch);          \
-  /* Finds links of a slot that will be on `level` upper layers, to the graph and to the slots */  \
-  /* between the graph and this slot. */                                                           \
-  void find_links(const Space& space, const HnswGraph& graph, Slot slot, std::size_t level,        \
-                  const LinkRule& rule, SearchScratch& scratch, NewLinks& out);                    \
-  /* Selects the links of a node of the base layer or an upper layer among too many candidates. */ \
-  void prune_links(const Space& space, const HnswGraph& graph, bool on_upper_layer,                \
-                   std::uint32_t node, std::span<const std::uint32_t> candidates,                  \
-                   const LinkRule& rule, SearchScratch& scratch, std::span<std::uint32_t> out);    \
-  /* Adds slots to the sorted `nearest`, which keeps the `k` closest. */                           \
-  void scan_slots(const Space& space, const Space::Value* query, std::span<const Slot> slots,      \
-                  std::size_t k, std::vector<Key>& nearest);
+// Writes the `ef` closest slots to scratch.nearest; `allowed` is null or excludes slots.
+template <class Space>
+void find_nearest(const Space& space, const HnswGraph& graph, const typename Space::Value* query,
+                  std::size_t ef, const std::uint8_t* allowed, SearchScratch& scratch);
 
-SPINNEY_HNSW_KERNELS(EuclideanSpace)
-SPINNEY_HNSW_KERNELS(ProductSpace)
-SPINNEY_HNSW_KERNELS(CodeSpace)
+// Finds links of a slot that will be on `level` upper layers, to the graph and to the slots between
+// the graph and this slot.
+template <class Space>
+void find_links(const Space& space, const HnswGraph& graph, Slot slot, std::size_t level,
+                const LinkRule& rule, SearchScratch& scratch, NewLinks& out);
 
-#undef SPINNEY_HNSW_KERNELS
+// Selects the links of a node of the base layer or an upper layer among too many candidates.
+template <class Space>
+void prune_links(const Space& space, const HnswGraph& graph, bool on_upper_layer,
+                 std::uint32_t node, std::span<const std::uint32_t> candidates,
+                 const LinkRule& rule, SearchScratch& scratch, std::span<std::uint32_t> out);
+
+// Adds slots to the sorted `nearest`, which keeps the `k` closest.
+template <class Space>
+void scan_slots(const Space& space, const typename Space::Value* query, std::span<const Slot> slots,
+                std::size_t k, std::vector<Key>& nearest);
 
 }  // namespace spinney::neighbors

@@ -11,6 +11,7 @@
 
 namespace spinney::neighbors {
 
+using common::dispatch;
 using common::parallel_for;
 using common::Row;
 using common::worthwhile_threads;
@@ -43,40 +44,25 @@ SPINNEY_INLINE std::size_t measure_leaf(const Metric& metric, const double* quer
   return n;
 }
 
-SPINNEY_KERNEL std::size_t measure_euclidean_2d(const double* query, const double* leaf,
-                                                std::size_t width, double limit, double* out) {
-  return measure_leaf(Euclidean{}, query, 2, leaf, width, limit, out);
-}
-SPINNEY_KERNEL std::size_t measure_euclidean_3d(const double* query, const double* leaf,
-                                                std::size_t width, double limit, double* out) {
-  return measure_leaf(Euclidean{}, query, 3, leaf, width, limit, out);
-}
-SPINNEY_KERNEL std::size_t measure_euclidean(const double* query, std::size_t d, const double* leaf,
-                                             std::size_t width, double limit, double* out) {
-  return measure_leaf(Euclidean{}, query, d, leaf, width, limit, out);
-}
-SPINNEY_KERNEL std::size_t measure_manhattan(const double* query, std::size_t d, const double* leaf,
-                                             std::size_t width, double limit, double* out) {
-  return measure_leaf(Manhattan{}, query, d, leaf, width, limit, out);
-}
-SPINNEY_KERNEL std::size_t measure_chebyshev(const double* query, std::size_t d, const double* leaf,
-                                             std::size_t width, double limit, double* out) {
-  return measure_leaf(Chebyshev{}, query, d, leaf, width, limit, out);
+template <class Metric, std::size_t n_features>
+SPINNEY_INLINE std::size_t measure_kernel(const double* query, std::size_t d, const double* leaf,
+                                          std::size_t width, double limit, double* out) {
+  return measure_leaf(Metric{}, query, n_features == 0 ? d : n_features, leaf, width, limit, out);
 }
 
 std::size_t measure(const Euclidean&, const double* query, std::size_t d, const double* leaf,
                     std::size_t width, double limit, double* out) {
-  if (d == 3) return measure_euclidean_3d(query, leaf, width, limit, out);
-  if (d == 2) return measure_euclidean_2d(query, leaf, width, limit, out);
-  return measure_euclidean(query, d, leaf, width, limit, out);
+  if (d == 3) return dispatch<measure_kernel<Euclidean, 3>>(query, d, leaf, width, limit, out);
+  if (d == 2) return dispatch<measure_kernel<Euclidean, 2>>(query, d, leaf, width, limit, out);
+  return dispatch<measure_kernel<Euclidean, 0>>(query, d, leaf, width, limit, out);
 }
 std::size_t measure(const Manhattan&, const double* query, std::size_t d, const double* leaf,
                     std::size_t width, double limit, double* out) {
-  return measure_manhattan(query, d, leaf, width, limit, out);
+  return dispatch<measure_kernel<Manhattan, 0>>(query, d, leaf, width, limit, out);
 }
 std::size_t measure(const Chebyshev&, const double* query, std::size_t d, const double* leaf,
                     std::size_t width, double limit, double* out) {
-  return measure_chebyshev(query, d, leaf, width, limit, out);
+  return dispatch<measure_kernel<Chebyshev, 0>>(query, d, leaf, width, limit, out);
 }
 std::size_t measure(const Minkowski& metric, const double* query, std::size_t d, const double* leaf,
                     std::size_t width, double limit, double* out) {
@@ -100,8 +86,8 @@ SPINNEY_INLINE double distance_to_box(const Metric& metric, const double* query,
 
 // The same for two consecutive boxes, with SIMD. The sums have another order, so a factor below one
 // compensates for rounding.
-SPINNEY_KERNEL void distances_to_boxes(const double* query, const double* boxes, std::size_t d,
-                                       double* out) {
+SPINNEY_INLINE void distances_to_boxes_kernel(const double* query, const double* boxes,
+                                              std::size_t d, double* out) {
   for (int side = 0; side < 2; ++side) {
     const double* const low = boxes + static_cast<std::size_t>(side) * 2 * d;
     const double* const high = low + d;
@@ -127,6 +113,10 @@ SPINNEY_KERNEL void distances_to_boxes(const double* query, const double* boxes,
     for (const double part : sums) sum += part;
     out[side] = sum * (1 - 4e-16 * static_cast<double>(d + kd_lanes));
   }
+}
+
+void distances_to_boxes(const double* query, const double* boxes, std::size_t d, double* out) {
+  dispatch<distances_to_boxes_kernel>(query, boxes, d, out);
 }
 
 template <class Metric>

@@ -9,33 +9,24 @@
 #include "spinney/common/exp.h"
 #include "spinney/common/log.h"
 #include "spinney/common/parallel.h"
+#include "spinney/common/simd.h"
 #include "spinney/neighbors/least_norm.h"
 
 namespace spinney::neighbors {
 
+using common::dispatch;
+using common::Doubles8;
 using common::InputError;
+using common::load;
 using common::parallel_for;
+using common::store;
+using common::sum_lanes;
 using common::worthwhile_threads;
 
 namespace {
 
 // Sums run in eight lanes for every instruction set, so that all give the same bits.
-using Lanes = double __attribute__((vector_size(64)));
-constexpr std::size_t n_lanes = 8;
-
-SPINNEY_INLINE Lanes load_lanes(const double* from) {
-  Lanes out;
-  __builtin_memcpy(&out, from, sizeof(out));
-  return out;
-}
-
-SPINNEY_INLINE void store_lanes(double* to, const Lanes& values) {
-  __builtin_memcpy(to, &values, sizeof(values));
-}
-
-SPINNEY_INLINE double sum_lanes(const Lanes& v) {
-  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
-}
+constexpr std::size_t n_lanes = common::lane_count<Doubles8>;
 
 constexpr std::size_t queries_per_block = 64;
 // With a smaller pivot of the scaled matrix, the Cholesky factor is too inaccurate.
@@ -49,9 +40,9 @@ constexpr int max_steps = 25;
 constexpr double max_odds = 30;
 constexpr double min_variance = 1e-10;
 
-template <class Formula>
-SPINNEY_INLINE void fill_kernel(const double* distances, std::size_t n, double bandwidth,
-                                double* out, const Formula& formula) {
+template <double (*formula)(double)>
+SPINNEY_INLINE void weigh_rows(const double* distances, std::size_t n, double bandwidth,
+                               double* out) {
   for (std::size_t i = 0; i < n; ++i) {
     // Rows at the query have distance zero even if the bandwidth is zero.
     const double u = distances[i] > 0 ? distances[i] / bandwidth : 0.0;
@@ -59,89 +50,83 @@ SPINNEY_INLINE void fill_kernel(const double* distances, std::size_t n, double b
   }
 }
 
-#define SPINNEY_WEIGH(name)                                                                       \
-  SPINNEY_KERNEL void weigh_##name(const double* distances, std::size_t n, double h,              \
-                                   double* out) {                                                 \
-    fill_kernel(distances, n, h, out,                                                             \
-                [](double u) __attribute__((always_inline)) { return kernel_formula::name(u); }); \
-  }
-
-SPINNEY_WEIGH(uniform)
-SPINNEY_WEIGH(triangular)
-SPINNEY_WEIGH(epanechnikov)
-SPINNEY_WEIGH(biweight)
-SPINNEY_WEIGH(triweight)
-SPINNEY_WEIGH(tricube)
-SPINNEY_WEIGH(gaussian)
-SPINNEY_WEIGH(cosine)
-SPINNEY_WEIGH(logistic)
-
-#undef SPINNEY_WEIGH
-
 void weigh(SmoothingKernel kernel, const double* distances, std::size_t n, double h, double* out) {
   switch (kernel) {
     case SmoothingKernel::uniform:
-      return weigh_uniform(distances, n, h, out);
+      return dispatch<weigh_rows<kernel_formula::uniform>>(distances, n, h, out);
     case SmoothingKernel::triangular:
-      return weigh_triangular(distances, n, h, out);
+      return dispatch<weigh_rows<kernel_formula::triangular>>(distances, n, h, out);
     case SmoothingKernel::epanechnikov:
-      return weigh_epanechnikov(distances, n, h, out);
+      return dispatch<weigh_rows<kernel_formula::epanechnikov>>(distances, n, h, out);
     case SmoothingKernel::biweight:
-      return weigh_biweight(distances, n, h, out);
+      return dispatch<weigh_rows<kernel_formula::biweight>>(distances, n, h, out);
     case SmoothingKernel::triweight:
-      return weigh_triweight(distances, n, h, out);
+      return dispatch<weigh_rows<kernel_formula::triweight>>(distances, n, h, out);
     case SmoothingKernel::tricube:
-      return weigh_tricube(distances, n, h, out);
+      return dispatch<weigh_rows<kernel_formula::tricube>>(distances, n, h, out);
     case SmoothingKernel::gaussian:
-      return weigh_gaussian(distances, n, h, out);
+      return dispatch<weigh_rows<kernel_formula::gaussian>>(distances, n, h, out);
     case SmoothingKernel::cosine:
-      return weigh_cosine(distances, n, h, out);
+      return dispatch<weigh_rows<kernel_formula::cosine>>(distances, n, h, out);
     case SmoothingKernel::logistic:
-      return weigh_logistic(distances, n, h, out);
+      return dispatch<weigh_rows<kernel_formula::logistic>>(distances, n, h, out);
   }
 }
 
 // Subtracts the weighted means of columns and writes the lower triangle of their weighted products
 // to `sums`. Padding rows, up to a multiple of n_lanes, have weight zero.
-SPINNEY_KERNEL void centre_and_multiply(double* columns, std::size_t n_columns, std::size_t stride,
-                                        const double* weights, double total, double* means,
-                                        double* weighted, double* sums) {
+SPINNEY_INLINE void centre_and_multiply_kernel(double* columns, std::size_t n_columns,
+                                               std::size_t stride, const double* weights,
+                                               double total, double* means, double* weighted,
+                                               double* sums) {
   for (std::size_t a = 0; a < n_columns; ++a) {
     double* const column = columns + a * stride;
-    Lanes sum = {};
+    Doubles8 sum = {};
     for (std::size_t i = 0; i < stride; i += n_lanes) {
-      sum += load_lanes(weights + i) * load_lanes(column + i);
+      sum += load<Doubles8>(weights + i) * load<Doubles8>(column + i);
     }
     const double mean = sum_lanes(sum) / total;
     means[a] = mean;
     for (std::size_t i = 0; i < stride; i += n_lanes) {
-      const Lanes centred = load_lanes(column + i) - mean;
-      store_lanes(column + i, centred);
-      store_lanes(weighted + i, centred * load_lanes(weights + i));
+      const Doubles8 centred = load<Doubles8>(column + i) - mean;
+      store(column + i, centred);
+      store(weighted + i, centred * load<Doubles8>(weights + i));
     }
     for (std::size_t b = 0; b <= a; ++b) {
       const double* const other = columns + b * stride;
-      Lanes product = {};
+      Doubles8 product = {};
       for (std::size_t i = 0; i < stride; i += n_lanes) {
-        product += load_lanes(weighted + i) * load_lanes(other + i);
+        product += load<Doubles8>(weighted + i) * load<Doubles8>(other + i);
       }
       sums[a * n_columns + b] = sum_lanes(product);
     }
   }
 }
 
+void centre_and_multiply(double* columns, std::size_t n_columns, std::size_t stride,
+                         const double* weights, double total, double* means, double* weighted,
+                         double* sums) {
+  dispatch<centre_and_multiply_kernel>(columns, n_columns, stride, weights, total, means, weighted,
+                                       sums);
+}
+
 // out_i = weight_i (1 / total − Σ_a column_a,i · factor_a)
-SPINNEY_KERNEL void smooth(const double* columns, std::size_t n_columns, std::size_t stride,
-                           const double* weights, double total, const double* factors,
-                           double* out) {
+SPINNEY_INLINE void smooth_kernel(const double* columns, std::size_t n_columns, std::size_t stride,
+                                  const double* weights, double total, const double* factors,
+                                  double* out) {
   const double mean_weight = 1.0 / total;
   for (std::size_t i = 0; i < stride; i += n_lanes) {
-    Lanes sum = {};
+    Doubles8 sum = {};
     for (std::size_t a = 0; a < n_columns; ++a) {
-      sum += load_lanes(columns + a * stride + i) * factors[a];
+      sum += load<Doubles8>(columns + a * stride + i) * factors[a];
     }
-    store_lanes(out + i, load_lanes(weights + i) * (mean_weight - sum));
+    store(out + i, load<Doubles8>(weights + i) * (mean_weight - sum));
   }
+}
+
+void smooth(const double* columns, std::size_t n_columns, std::size_t stride, const double* weights,
+            double total, const double* factors, double* out) {
+  dispatch<smooth_kernel>(columns, n_columns, stride, weights, total, factors, out);
 }
 
 // Fits the queries of one thread, with its memory.

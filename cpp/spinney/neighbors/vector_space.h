@@ -6,71 +6,28 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "spinney/common/dispatch.h"
+#include "spinney/common/simd.h"
 
 namespace spinney::neighbors {
 
 // The index of a vector in the arrays of an index.
 using Slot = std::uint32_t;
 
-using Floats16 = float __attribute__((vector_size(64)));
-using Floats8 = float __attribute__((vector_size(32)));
-using Floats4 = float __attribute__((vector_size(16)));
-constexpr std::size_t n_floats = 16;
+using common::Floats16;
+using common::Floats4;
+constexpr std::size_t n_floats = common::lane_count<Floats16>;
 
 constexpr std::size_t padded(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-SPINNEY_INLINE Floats16 load_floats(const float* from) {
-  Floats16 out;
-  __builtin_memcpy(&out, from, sizeof(out));
-  return out;
-}
-
-using Ints16 = std::int32_t __attribute__((vector_size(64)));
-
-// Keeps the first `n` lanes and clears the others.
-SPINNEY_INLINE Floats16 keep_first(const Floats16& values, std::size_t n) {
-  alignas(64) static constexpr std::int32_t ones_and_zeros[32] = {-1, -1, -1, -1, -1, -1, -1, -1,
-                                                                  -1, -1, -1, -1, -1, -1, -1, -1};
-  Ints16 mask, bits;
-  __builtin_memcpy(&mask, ones_and_zeros + (n_floats - n), sizeof(mask));
-  __builtin_memcpy(&bits, &values, sizeof(bits));
-  bits &= mask;
-  Floats16 kept;
-  __builtin_memcpy(&kept, &bits, sizeof(kept));
-  return kept;
-}
-
-SPINNEY_INLINE Floats4 fold(const Floats16& sums) {
-  const Floats8 eight = __builtin_shufflevector(sums, sums, 0, 1, 2, 3, 4, 5, 6, 7) +
-                        __builtin_shufflevector(sums, sums, 8, 9, 10, 11, 12, 13, 14, 15);
-  return __builtin_shufflevector(eight, eight, 0, 1, 2, 3) +
-         __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
-}
-
-// The sums of four vectors at once, with the same order of additions as for one vector.
-SPINNEY_INLINE Floats4 sum_floats(const Floats16& a, const Floats16& b, const Floats16& c,
-                                  const Floats16& d) {
-  const Floats4 p = fold(a), q = fold(b), r = fold(c), s = fold(d);
-  const Floats4 pq =
-      __builtin_shufflevector(p, q, 0, 1, 4, 5) + __builtin_shufflevector(p, q, 2, 3, 6, 7);
-  const Floats4 rs =
-      __builtin_shufflevector(r, s, 0, 1, 4, 5) + __builtin_shufflevector(r, s, 2, 3, 6, 7);
-  return __builtin_shufflevector(pq, rs, 0, 2, 4, 6) + __builtin_shufflevector(pq, rs, 1, 3, 5, 7);
-}
-
-SPINNEY_INLINE float sum_floats(const Floats16& a) {
-  const Floats4 p = fold(a);
-  return (p[0] + p[2]) + (p[1] + p[3]);
-}
+SPINNEY_INLINE Floats16 load_floats(const float* from) { return common::load<Floats16>(from); }
 
 SPINNEY_INLINE void prefetch_bytes(const void* from, std::size_t n_bytes) {
   const char* const first = static_cast<const char*>(from);
   // The hardware prefetcher loads further cache lines.
   const std::size_t n = n_bytes < 512 ? n_bytes : 512;
-  for (std::size_t i = 0; i < n; i += 64) __builtin_prefetch(first + i);
+  for (std::size_t i = 0; i < n; i += 64) common::prefetch(first + i);
 }
 
 // The term that a pair of coordinates adds to a sum, and the sign of the sum in the order.
@@ -110,9 +67,9 @@ struct FloatSpace {
       j += n_floats;
     }
     if (j < stride) {
-      odd += keep_first(Term::of(load_floats(x + j), load_floats(y + j)), stride - j);
+      odd += common::keep_first(Term::of(load_floats(x + j), load_floats(y + j)), stride - j);
     }
-    return Term::sign * sum_floats(even + odd);
+    return Term::sign * common::sum_lanes(even + odd);
   }
 
   // Four distances at once, with the same bits as one at a time.
@@ -142,13 +99,13 @@ struct FloatSpace {
     }
     if (j < stride) {
       const Floats16 x1 = load_floats(x + j);
-      a1 += keep_first(Term::of(x1, load_floats(a + j)), stride - j);
-      b1 += keep_first(Term::of(x1, load_floats(b + j)), stride - j);
-      c1 += keep_first(Term::of(x1, load_floats(c + j)), stride - j);
-      d1 += keep_first(Term::of(x1, load_floats(d + j)), stride - j);
+      a1 += common::keep_first(Term::of(x1, load_floats(a + j)), stride - j);
+      b1 += common::keep_first(Term::of(x1, load_floats(b + j)), stride - j);
+      c1 += common::keep_first(Term::of(x1, load_floats(c + j)), stride - j);
+      d1 += common::keep_first(Term::of(x1, load_floats(d + j)), stride - j);
     }
-    const Floats4 sums = Term::sign * sum_floats(a0 + a1, b0 + b1, c0 + c1, d0 + d1);
-    __builtin_memcpy(out, &sums, sizeof(sums));
+    const Floats4 sums = Term::sign * common::sum_four(a0 + a1, b0 + b1, c0 + c1, d0 + d1);
+    common::store(out, sums);
   }
 };
 

@@ -4,9 +4,15 @@
 #include <cmath>
 #include <cstring>
 
+#include "spinney/common/dispatch.h"
+#include "spinney/common/simd.h"
 #include "spinney/neighbors/hnsw_graph.h"
 
 namespace spinney::neighbors {
+
+using common::Bytes16;
+using common::dispatch;
+using common::Ints16;
 
 VectorStore::VectorStore(SearchMetric metric, std::size_t n_features, bool has_codes)
     : metric_(metric),
@@ -95,24 +101,26 @@ void VectorStore::set_codes(double scale, std::vector<float> offsets) {
 
 namespace {
 
-using Bytes16 = std::uint8_t __attribute__((vector_size(16)));
-
 // Returns the squared distance between a row and its codes, in units of the codes.
-SPINNEY_KERNEL float encode_row(const float* values, const float* offsets, float per_unit,
-                                std::size_t n_features, std::uint8_t* out) {
+SPINNEY_INLINE float encode_row_kernel(const float* values, const float* offsets, float per_unit,
+                                       std::size_t n_features, std::uint8_t* out) {
   Floats16 squares = {};
   for (std::size_t j = 0; j < n_features; j += n_floats) {
     Floats16 position = (load_floats(values + j) - load_floats(offsets + j)) * per_unit;
-    if (n_features - j < n_floats) position = keep_first(position, n_features - j);
+    if (n_features - j < n_floats) position = common::keep_first(position, n_features - j);
     const Floats16 least = {}, most = least + 255.0F;
     const Floats16 low = position < least ? least : position;
-    const Ints16 code = __builtin_convertvector((low > most ? most : low) + 0.5F, Ints16);
-    const Floats16 error = position - __builtin_convertvector(code, Floats16);
+    const Ints16 code = common::convert<Ints16>((low > most ? most : low) + 0.5F);
+    const Floats16 error = position - common::convert<Floats16>(code);
     squares += error * error;
-    const Bytes16 bytes = __builtin_convertvector(code, Bytes16);
-    __builtin_memcpy(out + j, &bytes, sizeof(bytes));
+    common::store(out + j, common::convert<Bytes16>(code));
   }
-  return sum_floats(squares);
+  return common::sum_lanes(squares);
+}
+
+float encode_row(const float* values, const float* offsets, float per_unit, std::size_t n_features,
+                 std::uint8_t* out) {
+  return dispatch<encode_row_kernel>(values, offsets, per_unit, n_features, out);
 }
 
 }  // namespace
