@@ -73,7 +73,7 @@ void print_trees() {
     best_first.max_leaf_nodes = 20;
     run("best first", best_first);
     tree::GrowOptions monotonic = options;
-    monotonic.monotonic = {1, 0, -1, 0, 0, 1, 0, 0};
+    monotonic.monotonic_cst = {1, 0, -1, 0, 0, 1, 0, 0};
     if (!criterion::is_classification(kind)) run("monotonic", monotonic);
     print(prefix + " float32", [&](Hash& hash) {
       fit_tree(hash, train().narrow_table(), test().narrow_table(), train().targets(kind), options);
