@@ -2,16 +2,20 @@
 
 #include <algorithm>
 
+#include "spinney/common/dispatch.h"
+
 namespace spinney::criterion {
 
-using common::n_lanes;
+using common::dispatch;
+using common::Doubles8;
+using common::Longs8;
 using common::Row;
 
 namespace {
 
 template <std::size_t width>
-SPINNEY_INLINE void scan_two_in(const double* stat, const LaneTask& task, const LaneKeys* keys,
-                                LaneBest& out) {
+SPINNEY_INLINE void scan_two(const double* stat, const LaneTask& task, const LaneKeys* keys,
+                             LaneBest& out) {
   const double* const reciprocals = small_reciprocals();
   const std::uint32_t* const packed = task.rows.packed;
   const auto total = static_cast<std::int32_t>(stat[0]);
@@ -38,14 +42,9 @@ SPINNEY_INLINE void scan_two_in(const double* stat, const LaneTask& task, const 
   out = best;
 }
 
-SPINNEY_KERNEL void scan_two(const double* stat, const LaneTask& task, const LaneKeys* keys,
-                             LaneBest& out) {
-  with_lanes(task.n_used, [&](auto width) { scan_two_in<width()>(stat, task, keys, out); });
-}
-
 template <std::size_t width>
-SPINNEY_INLINE void scan_many_in(std::uint32_t n_classes, const double* stat, const LaneTask& task,
-                                 const LaneKeys* keys, LaneBest& out) {
+SPINNEY_INLINE void scan_many(std::uint32_t n_classes, const double* stat, const LaneTask& task,
+                              const LaneKeys* keys, LaneBest& out) {
   const double* const reciprocals = small_reciprocals();
   const std::uint32_t* const packed = task.rows.packed;
   std::int32_t twice_total[max_lane_classes];
@@ -83,12 +82,6 @@ SPINNEY_INLINE void scan_many_in(std::uint32_t n_classes, const double* stat, co
   out = best;
 }
 
-SPINNEY_KERNEL void scan_many(std::uint32_t n_classes, const double* stat, const LaneTask& task,
-                              const LaneKeys* keys, LaneBest& out) {
-  with_lanes(task.n_used,
-             [&](auto width) { scan_many_in<width()>(n_classes, stat, task, keys, out); });
-}
-
 // Adds the weights of rows to counts[cell][class]; with_rows adds the number of rows as one more
 // class. Consecutive rows often share a counter, and one addition would wait for the previous one.
 // Two tables avoid this; the second is added to the first at the end.
@@ -109,20 +102,20 @@ void count_cells(const CellTask& task, std::size_t width, std::uint32_t* counts)
   for (std::size_t k = 0; k < size; ++k) counts[k] += second[k];
 }
 
-SPINNEY_KERNEL void sum_below(const RowSpan& rows, const LaneValues* values, const LaneValues& cut,
-                              LaneValues* counts, LaneValues& n_rows) {
-  const auto limit = load_lanes<LanesReal>(cut);
-  Lanes64 n_left{};
+SPINNEY_INLINE void sum_lanes_kernel(const RowSpan& rows, const LaneValues* values,
+                                     const LaneValues& cut, LaneValues* counts,
+                                     LaneValues& n_rows) {
+  const auto limit = common::load<Doubles8>(cut.lane);
+  Longs8 n_left{};
   for (Row i = 0; i < rows.n; ++i) {
     const std::uint32_t row = rows.packed[i];
-    const auto weight = LanesReal{} + static_cast<double>(weight_of(row));
-    const Lanes64 left = load_lanes<LanesReal>(values[i]) <= limit;
-    LaneValues& count = counts[label_of(row)];
-    const auto added = reinterpret_cast<LanesReal>(reinterpret_cast<Lanes64>(weight) & left);
-    store_lanes(load_lanes<LanesReal>(count) + added, count);
+    const auto weight = common::broadcast<Doubles8>(static_cast<double>(weight_of(row)));
+    const Longs8 left = common::load<Doubles8>(values[i].lane) <= limit;
+    double* const count = counts[label_of(row)].lane;
+    common::store(count, common::load<Doubles8>(count) + common::keep(left, weight));
     n_left -= left;
   }
-  store_lanes(__builtin_convertvector(n_left, LanesReal), n_rows);
+  common::store(n_rows.lane, common::convert<Doubles8>(n_left));
 }
 
 void fill_stat(std::uint32_t n_classes, const std::uint64_t* counts, double* stat) {
@@ -138,11 +131,13 @@ void fill_stat(std::uint32_t n_classes, const std::uint64_t* counts, double* sta
 void scan_gini_lanes(std::uint32_t n_classes, const double* stat, const LaneTask& task,
                      const LaneKeys* keys, LaneBest& best) {
   if (task.rows.n < 2 * task.margin) return;
-  if (n_classes == 2) {
-    scan_two(stat, task, keys, best);
-  } else {
-    scan_many(n_classes, stat, task, keys, best);
-  }
+  with_lanes(task.n_used, [&](auto width) {
+    if (n_classes == 2) {
+      dispatch<scan_two<width()>>(stat, task, keys, best);
+    } else {
+      dispatch<scan_many<width()>>(n_classes, stat, task, keys, best);
+    }
+  });
 }
 
 CellCut scan_gini_cells(std::uint32_t n_classes, const double* stat, const CellTask& task,
@@ -195,7 +190,7 @@ void sum_class_lanes(std::uint32_t n_classes, const LaneTask& task, const LaneVa
   LaneValues counts[max_lane_classes];
   std::fill(counts, counts + n_classes, LaneValues{});
   LaneValues n_left;
-  sum_below(task.rows, values, cut, counts, n_left);
+  dispatch<sum_lanes_kernel>(task.rows, values, cut, counts, n_left);
   for (std::size_t l = 0; l < task.n_used; ++l) {
     double* const stat = stats + l * (1 + n_classes);
     stat[0] = 0;

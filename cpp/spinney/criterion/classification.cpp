@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "spinney/common/check.h"
+#include "spinney/common/dispatch.h"
 #include "spinney/common/log.h"
 #include "spinney/criterion/class_lanes.h"
 #include "spinney/criterion/scan.h"
@@ -476,24 +477,6 @@ class RealScanner {
   double* right_ = nullptr;
 };
 
-SPINNEY_KERNEL void scan_binary_gini(BinaryGini<false>& scanner, const ScanRequest& request,
-                                     Split& best) {
-  BinaryGini<false> local = scanner;  // a local copy stays in registers
-  scan_dense(local, request, best);
-}
-
-SPINNEY_KERNEL void scan_many_class_gini(ManyClassGini<false>& scanner, const ScanRequest& request,
-                                         Split& best) {
-  ManyClassGini<false> local = scanner;
-  scan_dense(local, request, best);
-}
-
-SPINNEY_KERNEL void scan_tabled_entropy(TabledEntropy<false>& scanner, const ScanRequest& request,
-                                        Split& best) {
-  TabledEntropy<false> local = scanner;
-  scan_dense(local, request, best);
-}
-
 template <bool weighted>
 class Gini final : public ClassCounts, public LaneCriterion {
  public:
@@ -558,7 +541,7 @@ class Gini final : public ClassCounts, public LaneCriterion {
       if constexpr (weighted) {
         scan_dense(scanner, request, best);
       } else {
-        scan_binary_gini(scanner, request, best);
+        common::dispatch<scan_dense_kernel<BinaryGini<weighted>>>(scanner, request, best);
       }
     } else {
       ManyClassGini<weighted> scanner(layout_, targets_, reciprocals_.data(), scratch);
@@ -566,7 +549,7 @@ class Gini final : public ClassCounts, public LaneCriterion {
       if constexpr (weighted) {
         scan_dense(scanner, request, best);
       } else {
-        scan_many_class_gini(scanner, request, best);
+        common::dispatch<scan_dense_kernel<ManyClassGini<weighted>>>(scanner, request, best);
       }
     }
   }
@@ -598,7 +581,7 @@ class Entropy final : public ClassCounts {
     if constexpr (weighted) {
       scan_dense(scanner, request, best);
     } else {
-      scan_tabled_entropy(scanner, request, best);
+      common::dispatch<scan_dense_kernel<TabledEntropy<weighted>>>(scanner, request, best);
     }
   }
 

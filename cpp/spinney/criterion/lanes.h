@@ -12,30 +12,13 @@
 #include <type_traits>
 #include <vector>
 
-#include "spinney/common/dispatch.h"
-#include "spinney/common/lanes.h"
+#include "spinney/common/simd.h"
 #include "spinney/common/types.h"
 #include "spinney/criterion/row_targets.h"
 
 namespace spinney::criterion {
 
-// Eight lanes as one value; the compiler maps it to the registers of the instruction set.
-using Lanes32 = std::uint32_t __attribute__((vector_size(32)));
-using Lanes64 = std::int64_t __attribute__((vector_size(64)));
-using LanesReal = double __attribute__((vector_size(64)));
-
-template <class Vector, class Array>
-SPINNEY_INLINE Vector load_lanes(const Array& from) {
-  Vector out;
-  static_assert(sizeof(out) == sizeof(from));
-  __builtin_memcpy(&out, &from, sizeof(out));
-  return out;
-}
-template <class Vector, class Array>
-SPINNEY_INLINE void store_lanes(const Vector& from, Array& to) {
-  static_assert(sizeof(from) == sizeof(to));
-  __builtin_memcpy(&to, &from, sizeof(to));
-}
+constexpr std::size_t n_lanes = 8;
 constexpr common::Row max_lane_rows = 256;  // a key has 8 bits for the position
 constexpr int lane_position_bits = 8;
 constexpr std::size_t max_lane_codes = std::size_t{1} << 24;  // and 24 for the code
@@ -65,19 +48,19 @@ SPINNEY_INLINE void with_lanes(std::size_t n_used, const Body& body) {
 }
 
 struct alignas(32) LaneKeys {
-  std::uint32_t lane[common::n_lanes];
+  std::uint32_t lane[n_lanes];
 };
 
 // One number per lane: the values of a row, or thresholds.
 struct alignas(64) LaneValues {
-  double lane[common::n_lanes];
+  double lane[n_lanes];
 };
 
 // The node's rows, the number of lanes in use, and the minimum number of rows on each side
 // (margin).
 struct LaneTask {
   RowSpan rows;
-  std::size_t n_used = common::n_lanes;
+  std::size_t n_used = n_lanes;
   common::Row margin = 1;
 };
 
@@ -103,12 +86,12 @@ struct CellCut {
 
 // The best cut of each lane: the rows at positions 0 … at go left.
 struct LaneBest {
-  alignas(64) double score[common::n_lanes];
-  std::uint32_t at[common::n_lanes];
+  alignas(64) double score[n_lanes];
+  std::uint32_t at[n_lanes];
 
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   void clear() {
-    for (std::size_t l = 0; l < common::n_lanes; ++l) {
+    for (std::size_t l = 0; l < n_lanes; ++l) {
       score[l] = -std::numeric_limits<double>::infinity();
       at[l] = none;
     }
@@ -130,11 +113,11 @@ SPINNEY_INLINE void keep_better(const double* score, const LaneKeys& here, const
 // Sorts every lane of keys[0 … n) by Batcher's odd-even merge sort. Its comparisons do not depend
 // on the data; those with positions beyond n are skipped.
 SPINNEY_INLINE void sort_lanes(LaneKeys* keys, std::size_t n) {
-  const auto exchange = [&](std::size_t i, std::size_t j) {
-    const auto a = load_lanes<Lanes32>(keys[i]);
-    const auto b = load_lanes<Lanes32>(keys[j]);
-    store_lanes(a < b ? a : b, keys[i]);
-    store_lanes(a < b ? b : a, keys[j]);
+  const auto exchange = [&](std::size_t i, std::size_t j) SPINNEY_INLINE_LAMBDA {
+    const auto a = common::load<common::Unsigned8>(keys[i].lane);
+    const auto b = common::load<common::Unsigned8>(keys[j].lane);
+    common::store(keys[i].lane, common::minimum(a, b));
+    common::store(keys[j].lane, common::maximum(a, b));
   };
   for (std::size_t p = 1; p < n; p *= 2) {
     for (std::size_t start = 0; start + p < n; start += 2 * p) {

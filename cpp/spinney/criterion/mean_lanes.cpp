@@ -1,15 +1,19 @@
 #include "spinney/criterion/mean_lanes.h"
 
+#include "spinney/common/dispatch.h"
+
 namespace spinney::criterion {
 
-using common::n_lanes;
+using common::dispatch;
+using common::Doubles8;
+using common::Longs8;
 using common::Row;
 
 namespace {
 
 template <std::size_t width>
-SPINNEY_INLINE void scan_integers_in(const double* stat, const LaneTask& task, const LaneKeys* keys,
-                                     LaneBest& out) {
+SPINNEY_INLINE void scan_integers(const double* stat, const LaneTask& task, const LaneKeys* keys,
+                                  LaneBest& out) {
   const double* const reciprocals = small_reciprocals();
   const auto total = static_cast<std::int32_t>(stat[0]);
   std::int32_t weights[max_lane_rows];
@@ -37,14 +41,9 @@ SPINNEY_INLINE void scan_integers_in(const double* stat, const LaneTask& task, c
   out = best;
 }
 
-SPINNEY_KERNEL void scan_integers(const double* stat, const LaneTask& task, const LaneKeys* keys,
-                                  LaneBest& out) {
-  with_lanes(task.n_used, [&](auto width) { scan_integers_in<width()>(stat, task, keys, out); });
-}
-
 template <std::size_t width>
-SPINNEY_INLINE void scan_reals_in(const double* stat, const LaneTask& task, const LaneKeys* keys,
-                                  LaneBest& out) {
+SPINNEY_INLINE void scan_reals(const double* stat, const LaneTask& task, const LaneKeys* keys,
+                               LaneBest& out) {
   alignas(64) double sum[n_lanes] = {};
   alignas(64) double left[n_lanes] = {};
   const double least = 1e-15 * stat[0];  // a side must weigh more than rounding
@@ -66,9 +65,26 @@ SPINNEY_INLINE void scan_reals_in(const double* stat, const LaneTask& task, cons
   out = best;
 }
 
-SPINNEY_KERNEL void scan_reals(const double* stat, const LaneTask& task, const LaneKeys* keys,
-                               LaneBest& out) {
-  with_lanes(task.n_used, [&](auto width) { scan_reals_in<width()>(stat, task, keys, out); });
+// stats[3 * lane]: weight, sum and an unused number.
+SPINNEY_INLINE void sum_lanes_kernel(const LaneTask& task, const LaneValues* values,
+                                     const LaneValues& cut, double* stats, Row* n_rows) {
+  const auto limit = common::load<Doubles8>(cut.lane);
+  Doubles8 sum{};
+  Doubles8 weight{};
+  Longs8 count{};
+  for (Row i = 0; i < task.rows.n; ++i) {
+    const MeanTarget row = task.rows.means[i];
+    const Longs8 left = common::load<Doubles8>(values[i].lane) <= limit;
+    sum += common::keep(left, common::broadcast<Doubles8>(row.w * row.y));
+    weight += common::keep(left, common::broadcast<Doubles8>(row.w));
+    count -= left;
+  }
+  for (std::size_t l = 0; l < n_lanes; ++l) {
+    stats[3 * l] = weight[l];
+    stats[3 * l + 1] = sum[l];
+    stats[3 * l + 2] = 0;
+    n_rows[l] = static_cast<Row>(count[l]);
+  }
 }
 
 }  // namespace
@@ -76,11 +92,13 @@ SPINNEY_KERNEL void scan_reals(const double* stat, const LaneTask& task, const L
 void scan_mean_lanes(const double* stat, bool integral, const LaneTask& task, const LaneKeys* keys,
                      LaneBest& best) {
   if (task.rows.n < 2 * task.margin) return;
-  if (integral && stat[0] <= max_lane_weight) {
-    scan_integers(stat, task, keys, best);
-  } else {
-    scan_reals(stat, task, keys, best);
-  }
+  with_lanes(task.n_used, [&](auto width) {
+    if (integral && stat[0] <= max_lane_weight) {
+      dispatch<scan_integers<width()>>(stat, task, keys, best);
+    } else {
+      dispatch<scan_reals<width()>>(stat, task, keys, best);
+    }
+  });
 }
 
 CellCut scan_mean_cells(const double* stat, const CellTask& task, std::vector<MeanCell>& cells,
@@ -115,28 +133,9 @@ CellCut scan_mean_cells(const double* stat, const CellTask& task, std::vector<Me
   return best;
 }
 
-SPINNEY_KERNEL void sum_mean_lanes(const LaneTask& task, const LaneValues* values,
-                                   const LaneValues& cut, double* stats, Row* n_rows) {
-  const auto limit = load_lanes<LanesReal>(cut);
-  LanesReal sum{};
-  LanesReal weight{};
-  Lanes64 count{};
-  const auto where = [](double value, const Lanes64& mask) {
-    const auto all = LanesReal{} + value;
-    return reinterpret_cast<LanesReal>(reinterpret_cast<Lanes64>(all) & mask);
-  };
-  for (Row i = 0; i < task.rows.n; ++i) {
-    const Lanes64 left = load_lanes<LanesReal>(values[i]) <= limit;
-    sum += where(task.rows.means[i].w * task.rows.means[i].y, left);
-    weight += where(task.rows.means[i].w, left);
-    count -= left;
-  }
-  for (std::size_t l = 0; l < n_lanes; ++l) {
-    stats[3 * l] = weight[l];
-    stats[3 * l + 1] = sum[l];
-    stats[3 * l + 2] = 0;
-    n_rows[l] = static_cast<Row>(count[l]);
-  }
+void sum_mean_lanes(const LaneTask& task, const LaneValues* values, const LaneValues& cut,
+                    double* stats, Row* n_rows) {
+  dispatch<sum_lanes_kernel>(task, values, cut, stats, n_rows);
 }
 
 Row sum_means_below(const RowSpan& rows, const double* values, double cut, double* stat) {

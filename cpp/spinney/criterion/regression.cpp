@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "spinney/common/dispatch.h"
 #include "spinney/common/log.h"
 #include "spinney/criterion/mean_lanes.h"
 #include "spinney/criterion/scan.h"
@@ -196,30 +197,6 @@ class ManyMeansScanner {
   double* left_;
 };
 
-template <CriterionKind kind, bool weighted>
-SPINNEY_INLINE void scan_means(const MeanScanner<kind, weighted>& scanner,
-                               const ScanRequest& request, Split& best) {
-  MeanScanner<kind, weighted> local = scanner;  // a local copy stays in registers
-  scan_dense(local, request, best);
-}
-
-SPINNEY_KERNEL void scan_squared_error(const MeanScanner<CriterionKind::squared_error, false>& s,
-                                       const ScanRequest& request, Split& best) {
-  scan_means(s, request, best);
-}
-SPINNEY_KERNEL void scan_squared_error(const MeanScanner<CriterionKind::squared_error, true>& s,
-                                       const ScanRequest& request, Split& best) {
-  scan_means(s, request, best);
-}
-SPINNEY_KERNEL void scan_poisson(const MeanScanner<CriterionKind::poisson, false>& s,
-                                 const ScanRequest& request, Split& best) {
-  scan_means(s, request, best);
-}
-SPINNEY_KERNEL void scan_poisson(const MeanScanner<CriterionKind::poisson, true>& s,
-                                 const ScanRequest& request, Split& best) {
-  scan_means(s, request, best);
-}
-
 // If targets are far from zero compared with their spread, their squares lose significant digits.
 // Such targets are shifted by a number near their mean. The shift is a multiple of a power of two
 // near the spread: the difference is exact except for outliers, and integers stay integers.
@@ -394,16 +371,10 @@ class Means final : public Criterion, public LaneCriterion {
   }
 
  private:
-  template <class Scanner>
-  void scan_one(Scanner scanner, const ScanRequest& request, ScanScratch& scratch,
-                Split& best) const {
-    if (!is_dense(request, layout_)) {
-      scan_other(scanner, request, scratch, best);
-    } else if constexpr (kind == CriterionKind::squared_error) {
-      scan_squared_error(scanner, request, best);
-    } else {
-      scan_poisson(scanner, request, best);
-    }
+  template <Scanner S>
+  void scan_one(S scanner, const ScanRequest& request, ScanScratch& scratch, Split& best) const {
+    if (!is_dense(request, layout_)) return scan_other(scanner, request, scratch, best);
+    common::dispatch<scan_dense_kernel<S>>(scanner, request, best);
   }
 
   Targets targets_;

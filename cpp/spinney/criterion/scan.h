@@ -127,6 +127,13 @@ SPINNEY_INLINE void scan_dense(S& scanner, const ScanRequest& request, Split& be
   best.above = layout.row(entries[found + 1]);
 }
 
+// scan_dense as a kernel. A local copy of the scanner stays in registers.
+template <Scanner S>
+SPINNEY_INLINE void scan_dense_kernel(const S& scanner, const ScanRequest& request, Split& best) {
+  S local = scanner;
+  scan_dense(local, request, best);
+}
+
 // The stat of the rows without an entry = the node's minus that of the entries.
 template <Scanner S>
 void implicit_stat(const S& scanner, const ScanRequest& request, double* stat) {

@@ -36,7 +36,7 @@ constexpr double common_share = 0.75;
 constexpr std::size_t max_open_bundles = 16;
 
 // Whether any row of `taken` has another code than the common one.
-SPINNEY_KERNEL bool conflicts(const std::uint8_t* codes, std::uint8_t common,
+SPINNEY_INLINE bool conflicts(const std::uint8_t* codes, std::uint8_t common,
                               const std::uint8_t* taken, std::size_t n) {
   constexpr std::size_t block = 4096;
   for (std::size_t begin = 0; begin < n; begin += block) {
@@ -50,7 +50,7 @@ SPINNEY_KERNEL bool conflicts(const std::uint8_t* codes, std::uint8_t common,
   return false;
 }
 
-SPINNEY_KERNEL void mark(const std::uint8_t* codes, std::uint8_t common, std::size_t n,
+SPINNEY_INLINE void mark(const std::uint8_t* codes, std::uint8_t common, std::size_t n,
                          std::uint8_t* taken) {
   for (std::size_t i = 0; i < n; ++i) {
     taken[i] |= static_cast<std::uint8_t>(codes[i] != common ? 1 : 0);
@@ -571,11 +571,11 @@ void BinnedMatrix::bundle(std::vector<std::uint32_t>& candidates) {
   };
   std::vector<Bundle> bundles;
   for (const std::uint32_t f : candidates) {
-    const auto common = static_cast<std::uint8_t>(columns_[f].common_code);
+    const auto usual = static_cast<std::uint8_t>(columns_[f].common_code);
     const std::uint32_t n_more = columns_[f].n_codes() - 1;
     const auto fits = [&](const Bundle& into) {
       return into.n_codes + n_more <= 256 &&
-             !conflicts(codes(f), common, into.taken.data(), n_rows_);
+             !common::dispatch<conflicts>(codes(f), usual, into.taken.data(), n_rows_);
     };
     // Tries only the latest bundles, so that the time is not quadratic in the number of columns.
     std::size_t at = bundles.size() > max_open_bundles ? bundles.size() - max_open_bundles : 0;
@@ -584,7 +584,7 @@ void BinnedMatrix::bundle(std::vector<std::uint32_t>& candidates) {
       bundles.emplace_back();
       bundles[at].taken.resize(n_rows_);
     }
-    mark(codes(f), common, n_rows_, bundles[at].taken.data());
+    common::dispatch<mark>(codes(f), usual, n_rows_, bundles[at].taken.data());
     bundles[at].n_codes += n_more;
     bundles[at].members.push_back(f);
   }

@@ -51,7 +51,7 @@ struct Traits {
   double high = -std::numeric_limits<double>::infinity();
 };
 
-SPINNEY_KERNEL Traits find_traits(const double* values, std::size_t n) {
+SPINNEY_INLINE Traits find_traits(const double* values, std::size_t n) {
   constexpr double moderate = 1 << 24;
   constexpr double infinity = std::numeric_limits<double>::infinity();
   double low = infinity;
@@ -151,7 +151,7 @@ std::size_t code_by_counting(Writer writer, std::size_t n_slots, bool dense_rank
   return mode;
 }
 
-SPINNEY_KERNEL void fill_slots(const double* values, std::size_t n, double low,
+SPINNEY_INLINE void fill_slots(const double* values, std::size_t n, double low,
                                std::uint32_t missing_slot, std::uint32_t* slots) {
   for (std::size_t i = 0; i < n; ++i) {
     const bool missing = values[i] != values[i];
@@ -258,13 +258,13 @@ void code_by_sorting(Writer writer, const double* values, const Row* rows, std::
 
 void code_values(Writer writer, const double* values, bool allow_implicit, Scratch& scratch) {
   const std::size_t n = writer.sample.n_rows;
-  const Traits traits = find_traits(values, n);
+  const Traits traits = common::dispatch<find_traits>(values, n);
   const double range = traits.high - traits.low;
   if (traits.integers && range >= 0 && range < 2.0 * static_cast<double>(n) + 16) {
     const std::size_t n_slots = static_cast<std::size_t>(range) + 2;
     scratch.slots.resize(n);
-    fill_slots(values, n, traits.low, static_cast<std::uint32_t>(n_slots - 1),
-               scratch.slots.data());
+    common::dispatch<fill_slots>(values, n, traits.low, static_cast<std::uint32_t>(n_slots - 1),
+                                 scratch.slots.data());
     const std::size_t mode = code_by_counting(writer, n_slots, true, allow_implicit, scratch);
     writer.out.implicit_value = mode == n_slots - 1 ? std::numeric_limits<double>::quiet_NaN()
                                                     : traits.low + static_cast<double>(mode);

@@ -1,5 +1,7 @@
 #include "spinney/table/cut_search.h"
 
+#include "spinney/common/dispatch.h"
+
 namespace spinney::table {
 
 namespace {
@@ -30,10 +32,8 @@ SPINNEY_INLINE void count_blocks(const double* values, std::size_t n, const CutS
   }
 }
 
-}  // namespace
-
-SPINNEY_KERNEL void count_below(const double* values, std::size_t n, const CutSearch& search,
-                                std::uint8_t* out) {
+SPINNEY_INLINE void count_kernel(const double* values, std::size_t n, const CutSearch& search,
+                                 std::uint8_t* out) {
   switch (search.first_step) {
     case 1:
       return count_blocks<1>(values, n, search, out);
@@ -44,6 +44,12 @@ SPINNEY_KERNEL void count_below(const double* values, std::size_t n, const CutSe
     default:
       return count_blocks<-1>(values, n, search, out);
   }
+}
+
+}  // namespace
+
+void count_below(const double* values, std::size_t n, const CutSearch& search, std::uint8_t* out) {
+  common::dispatch<count_kernel>(values, n, search, out);
 }
 
 }  // namespace spinney::table

@@ -9,7 +9,7 @@
 #include <limits>
 #include <span>
 
-#include "spinney/common/dispatch.h"
+#include "spinney/common/compiler.h"
 
 namespace spinney::table {
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "spinney/common/compiler.h"
 #include "spinney/common/types.h"
 
 namespace spinney::table {
@@ -30,16 +31,18 @@ struct EntryLayout {
     return layout;
   }
 
-  int code_shift() const { return label_bits + row_bits; }
+  SPINNEY_INLINE int code_shift() const { return label_bits + row_bits; }
   Entry pack(common::Code code, common::Row row, std::uint32_t label) const {
     return (static_cast<Entry>(code) << code_shift()) | (static_cast<Entry>(row) << label_bits) |
            label;
   }
-  common::Code code(Entry entry) const { return static_cast<common::Code>(entry >> code_shift()); }
-  common::Row row(Entry entry) const {
+  SPINNEY_INLINE common::Code code(Entry entry) const {
+    return static_cast<common::Code>(entry >> code_shift());
+  }
+  SPINNEY_INLINE common::Row row(Entry entry) const {
     return static_cast<common::Row>((entry >> label_bits) & ((Entry{1} << row_bits) - 1));
   }
-  std::uint32_t label(Entry entry) const {
+  SPINNEY_INLINE std::uint32_t label(Entry entry) const {
     return static_cast<std::uint32_t>(entry & ((Entry{1} << label_bits) - 1));
   }
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "spinney/common/check.h"
@@ -10,27 +11,30 @@
 
 namespace spinney::table {
 
+namespace {
+
 // Tests bits, so that the loop has no branches.
-SPINNEY_KERNEL SpecialValues find_special(const double* values, std::size_t n) {
-  std::uint64_t infinite = 0;
-  std::uint64_t missing = 0;
+template <class Value, class Bits>
+SPINNEY_INLINE SpecialValues find_special_kernel(const Value* values, std::size_t n) {
+  constexpr Bits infinity = std::bit_cast<Bits>(std::numeric_limits<Value>::infinity()) << 1;
+  Bits infinite = 0;
+  Bits missing = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const std::uint64_t size = std::bit_cast<std::uint64_t>(values[i]) << 1;
-    infinite |= size == 0xffe0000000000000ULL ? 1U : 0U;
-    missing |= size > 0xffe0000000000000ULL ? 1U : 0U;
+    const Bits magnitude = std::bit_cast<Bits>(values[i]) << 1;
+    infinite |= magnitude == infinity ? 1U : 0U;
+    missing |= magnitude > infinity ? 1U : 0U;
   }
   return {infinite != 0, missing != 0};
 }
 
-SPINNEY_KERNEL SpecialValues find_special(const float* values, std::size_t n) {
-  std::uint32_t infinite = 0;
-  std::uint32_t missing = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t size = std::bit_cast<std::uint32_t>(values[i]) << 1;
-    infinite |= size == 0xff000000U ? 1U : 0U;
-    missing |= size > 0xff000000U ? 1U : 0U;
-  }
-  return {infinite != 0, missing != 0};
+}  // namespace
+
+SpecialValues find_special(const double* values, std::size_t n) {
+  return common::dispatch<find_special_kernel<double, std::uint64_t>>(values, n);
+}
+
+SpecialValues find_special(const float* values, std::size_t n) {
+  return common::dispatch<find_special_kernel<float, std::uint32_t>>(values, n);
 }
 
 RowReader::RowReader(const Table& table, std::span<const std::int32_t> n_categories)

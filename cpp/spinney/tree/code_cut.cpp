@@ -65,7 +65,7 @@ SPINNEY_INLINE double score_of(double left, double right, double left_squares, d
   return lighter > task.least && lighter >= task.min_weight ? score : no_score;
 }
 
-SPINNEY_KERNEL void score_two_classes(const CodeCutTask& task, const Chunk& chunk, double* best) {
+SPINNEY_INLINE void score_two_classes(const CodeCutTask& task, const Chunk& chunk, double* best) {
   const auto all_zeros = static_cast<double>(task.totals[0]);
   const auto all_ones = static_cast<double>(task.totals[1]);
   const double* const left_zeros = chunk.left_of;
@@ -85,7 +85,7 @@ SPINNEY_KERNEL void score_two_classes(const CodeCutTask& task, const Chunk& chun
   }
 }
 
-SPINNEY_KERNEL void score_classes(const CodeCutTask& task, const Chunk& chunk, double* best) {
+SPINNEY_INLINE void score_classes(const CodeCutTask& task, const Chunk& chunk, double* best) {
   std::fill(chunk.left, chunk.left + 4 * chunk.size, 0.0);
   for (std::size_t k = 0; k < task.n_classes; ++k) {
     const auto all = static_cast<double>(task.totals[k]);
@@ -146,7 +146,11 @@ CodeCut best_code_cut(const CodeCutTask& task, std::vector<double>& scratch) {
     }
     double lanes[n_lanes];
     std::fill(lanes, lanes + n_lanes, no_score);
-    n_classes == 2 ? score_two_classes(task, chunk, lanes) : score_classes(task, chunk, lanes);
+    if (n_classes == 2) {
+      common::dispatch<score_two_classes>(task, chunk, lanes);
+    } else {
+      common::dispatch<score_classes>(task, chunk, lanes);
+    }
     double best = *std::max_element(lanes, lanes + n_lanes);
     if (task.counts != nullptr) best = drop_small_sides(task, first, n, n_left, chunk);
     if (!(best > cut.score)) continue;

@@ -12,7 +12,7 @@ namespace spinney::tree {
 
 // Columns that are searched together; unused lanes repeat the first.
 struct Batch {
-  std::size_t feature[common::n_lanes];
+  std::size_t feature[criterion::n_lanes];
   std::size_t n = 0;
   bool only_first = false;  // use only the first column that varies: all earlier ones are constant
 };
@@ -28,17 +28,17 @@ class ColumnDraw {
   // Fills the next batch; returns false after the last one.
   bool next(const Node& node, bool any_varies, Batch& batch) {
     batch.n = 0;
-    while (n_left_ > 0 && batch.n < common::n_lanes && draw_.has_next()) {
+    while (n_left_ > 0 && batch.n < criterion::n_lanes && draw_.has_next()) {
       --n_left_;
       add(node, batch);
     }
     batch.only_first = false;
     if (batch.n == 0 && !any_varies) {
       batch.only_first = true;
-      while (batch.n < common::n_lanes && draw_.has_next()) add(node, batch);
+      while (batch.n < criterion::n_lanes && draw_.has_next()) add(node, batch);
     }
     if (batch.n == 0) return false;
-    for (std::size_t l = batch.n; l < common::n_lanes; ++l) batch.feature[l] = batch.feature[0];
+    for (std::size_t l = batch.n; l < criterion::n_lanes; ++l) batch.feature[l] = batch.feature[0];
     return true;
   }
 

@@ -50,7 +50,7 @@ struct Partition {
 };
 
 // Partitions the entries of one segment. A terminal child's entries may be overwritten.
-SPINNEY_KERNEL Partition partition_segment(table::Entry* entries, Row n,
+SPINNEY_INLINE Partition partition_segment(table::Entry* entries, Row n,
                                            const std::uint8_t* goes_left, int label_bits,
                                            int row_bits, bool left_terminal, bool right_terminal,
                                            table::Entry* spare) {
@@ -205,9 +205,9 @@ class PresortedSearch final : public Search {
       const Row n = segment.end - segment.begin;
       if (spare.size() < n) spare.resize(n);
       table::Entry* entries = entries_[static_cast<std::size_t>(segment.feature)];
-      const Partition parts =
-          partition_segment(entries + segment.begin, n, goes_left_.data(), in_.layout.label_bits,
-                            in_.layout.row_bits, left.terminal, right.terminal, spare.data());
+      const Partition parts = common::dispatch<partition_segment>(
+          entries + segment.begin, n, goes_left_.data(), in_.layout.label_bits, in_.layout.row_bits,
+          left.terminal, right.terminal, spare.data());
       if (!left.terminal) {
         left.segments[s] = {segment.feature, segment.begin, segment.begin + parts.n_left};
       }

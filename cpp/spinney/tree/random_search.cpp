@@ -11,10 +11,15 @@
 
 namespace spinney::tree {
 
+using common::broadcast;
 using common::Code;
-using common::n_lanes;
+using common::dispatch;
+using common::Doubles8;
+using common::Longs8;
 using common::Row;
+using common::select;
 using common::Stream;
+using criterion::n_lanes;
 
 namespace {
 
@@ -32,11 +37,11 @@ struct Ranges {
 constexpr Row block_rows = 32;
 
 template <std::size_t width, class Value>
-SPINNEY_INLINE void gather_in(const Value* values, std::size_t stride, const Row* rows, Row n,
-                              const Batch& batch, criterion::LaneValues* out, Ranges& ranges) {
-  auto low = criterion::LanesReal{} + std::numeric_limits<double>::infinity();
+SPINNEY_INLINE void gather_kernel(const Value* values, std::size_t stride, const Row* rows, Row n,
+                                  const Batch& batch, criterion::LaneValues* out, Ranges& ranges) {
+  auto low = broadcast<Doubles8>(std::numeric_limits<double>::infinity());
   auto high = -low;
-  criterion::Lanes64 present{};
+  Longs8 present{};
   for (Row begin = 0; begin < n; begin += block_rows) {
     const Row end = n - begin < block_rows ? n : begin + block_rows;
     for (Row i = begin; i < end; ++i) {
@@ -46,31 +51,17 @@ SPINNEY_INLINE void gather_in(const Value* values, std::size_t stride, const Row
       }
     }
     for (Row i = begin; i < end; ++i) {
-      const auto value = criterion::load_lanes<criterion::LanesReal>(out[i]);
-      low = value < low ? value : low;
-      high = value > high ? value : high;
+      const auto value = common::load<Doubles8>(out[i].lane);
+      low = select(value < low, value, low);
+      high = select(value > high, value, high);
       present -= value == value;
     }
   }
-  criterion::store_lanes(low, ranges.low);
-  criterion::store_lanes(high, ranges.high);
+  common::store(ranges.low.lane, low);
+  common::store(ranges.high.lane, high);
   for (std::size_t l = 0; l < width; ++l) {
     ranges.missing[l] = present[l] != static_cast<std::int64_t>(n);
   }
-}
-
-SPINNEY_KERNEL void gather_values(const float* values, std::size_t stride, const Row* rows, Row n,
-                                  const Batch& batch, criterion::LaneValues* out, Ranges& ranges) {
-  criterion::with_lanes(batch.n, [&](auto width) {
-    gather_in<width()>(values, stride, rows, n, batch, out, ranges);
-  });
-}
-
-SPINNEY_KERNEL void gather_values(const double* values, std::size_t stride, const Row* rows, Row n,
-                                  const Batch& batch, criterion::LaneValues* out, Ranges& ranges) {
-  criterion::with_lanes(batch.n, [&](auto width) {
-    gather_in<width()>(values, stride, rows, n, batch, out, ranges);
-  });
 }
 
 // out[lane][i] = value of the i-th row.
@@ -91,7 +82,7 @@ struct ValueRange {
   bool any_missing;
 };
 
-SPINNEY_KERNEL ValueRange find_range(const double* values, Row n) {
+SPINNEY_INLINE ValueRange find_range(const double* values, Row n) {
   double low = std::numeric_limits<double>::infinity();
   double high = -low;
   std::uint64_t missing = 0;
@@ -184,7 +175,11 @@ class RandomSearch final : public RowSearch {
     criterion::LaneValues* const gathered = worker.values.data();
     Ranges ranges;
     values_.visit([&](const auto* values, std::size_t stride) {
-      gather_values(values, stride, in_.rows.data() + node.begin, n, batch, gathered, ranges);
+      using Value = std::remove_const_t<std::remove_pointer_t<decltype(values)>>;
+      criterion::with_lanes(batch.n, [&](auto width) {
+        dispatch<gather_kernel<width(), Value>>(values, stride, in_.rows.data() + node.begin, n,
+                                                batch, gathered, ranges);
+      });
     });
     criterion::LaneValues cut;
     bool any = false;
@@ -329,7 +324,7 @@ class RandomSearch final : public RowSearch {
     for (std::size_t l = 0; l < batch.n && !(batch.only_first && any); ++l) {
       const std::size_t feature = batch.feature[l];
       RandomSplit& random = worker.random_splits[l];
-      const ValueRange range = find_range(out[l], n);
+      const ValueRange range = dispatch<find_range>(out[l], n);
       random.has_missing = range.any_missing;
       random.categorical = column(feature).kind == table::ColumnKind::categorical;
       const bool varies = random.categorical

@@ -14,6 +14,7 @@
 namespace spinney::tree {
 
 using common::Code;
+using common::dispatch;
 using common::Row;
 
 namespace {
@@ -44,26 +45,22 @@ SPINNEY_INLINE void gather_rows(const T* codes, std::size_t stride, const Row* r
   }
 }
 
-#define SPINNEY_FOR_CODES(T)                                                                      \
-  SPINNEY_KERNEL void gather_sorted(const T* codes, std::size_t stride, const Row* rows, Row n,   \
-                                    const Batch& batch, criterion::LaneKeys* keys) {              \
-    criterion::with_lanes(                                                                        \
-        batch.n, [&](auto width) { gather_keys<width()>(codes, stride, rows, n, batch, keys); }); \
-    criterion::sort_lanes(keys, n);                                                               \
-  }
-SPINNEY_FOR_CODES(std::uint8_t)
-SPINNEY_FOR_CODES(std::uint16_t)
-SPINNEY_FOR_CODES(std::uint32_t)
-#undef SPINNEY_FOR_CODES
+template <std::size_t width, class T>
+SPINNEY_INLINE void gather_sorted(const T* codes, std::size_t stride, const Row* rows, Row n,
+                                  const Batch& batch, criterion::LaneKeys* keys) {
+  gather_keys<width>(codes, stride, rows, n, batch, keys);
+  criterion::sort_lanes(keys, n);
+}
 
 struct CodeRange {
   Code low;
   Code high;
 };
 
-SPINNEY_KERNEL CodeRange find_range(const Code* codes, Row n) {
-  Code low = std::numeric_limits<Code>::max();
-  Code high = 0;
+template <class T>
+SPINNEY_INLINE CodeRange find_range(const T* codes, Row n) {
+  T low = std::numeric_limits<T>::max();
+  T high = 0;
   for (Row i = 0; i < n; ++i) {
     low = codes[i] < low ? codes[i] : low;
     high = codes[i] > high ? codes[i] : high;
@@ -71,21 +68,11 @@ SPINNEY_KERNEL CodeRange find_range(const Code* codes, Row n) {
   return {low, high};
 }
 
-SPINNEY_KERNEL CodeRange find_range(const std::uint8_t* cells, Row n) {
-  std::uint8_t low = 255;
-  std::uint8_t high = 0;
-  for (Row i = 0; i < n; ++i) {
-    low = cells[i] < low ? cells[i] : low;
-    high = cells[i] > high ? cells[i] : high;
-  }
-  return {low, high};
-}
-
-SPINNEY_KERNEL void subtract(std::uint8_t* cells, Row n, Code low) {
+SPINNEY_INLINE void subtract(std::uint8_t* cells, Row n, Code low) {
   for (Row i = 0; i < n; ++i) cells[i] = static_cast<std::uint8_t>(cells[i] - low);
 }
 
-SPINNEY_KERNEL void cut_cells(const Code* codes, Row n, Code low, unsigned shift,
+SPINNEY_INLINE void cut_cells(const Code* codes, Row n, Code low, unsigned shift,
                               std::uint8_t* cells) {
   for (Row i = 0; i < n; ++i) cells[i] = static_cast<std::uint8_t>((codes[i] - low) >> shift);
 }
@@ -230,7 +217,10 @@ class SampledSearch final : public RowSearch {
     worker.lanes.resize(criterion::max_lane_rows);
     criterion::LaneKeys* const keys = worker.lanes.data();
     codes_.visit([&](const auto* codes) {
-      gather_sorted(codes, codes_.n_features(), rows, n, batch, keys);
+      using T = std::remove_const_t<std::remove_pointer_t<decltype(codes)>>;
+      criterion::with_lanes(batch.n, [&](auto width) {
+        dispatch<gather_sorted<width(), T>>(codes, codes_.n_features(), rows, n, batch, keys);
+      });
     });
     criterion::LaneBest found;
     found.clear();
@@ -283,8 +273,8 @@ class SampledSearch final : public RowSearch {
   void gather(const Node& node, const Batch& batch, Worker& worker) const {
     const Row n = node.n_rows();
     const Row* rows = in_.rows.data() + node.begin;
-    Code* out[common::n_lanes];
-    for (std::size_t l = 0; l < common::n_lanes; ++l) {
+    Code* out[criterion::n_lanes];
+    for (std::size_t l = 0; l < criterion::n_lanes; ++l) {
       if (worker.codes[l].size() < n) worker.codes[l].resize(n);
       out[l] = worker.codes[l].data();
     }
@@ -323,14 +313,14 @@ class SampledSearch final : public RowSearch {
       codes_.visit_column(feature, [&](const auto* column) {
         for (Row i = 0; i < n; ++i) cells[i] = static_cast<std::uint8_t>(column[rows[i]]);
       });
-      const CodeRange range = find_range(cells, n);
-      if (range.low > 0 && range.low < range.high) subtract(cells, n, range.low);
+      const CodeRange range = dispatch<find_range<std::uint8_t>>(cells, n);
+      if (range.low > 0 && range.low < range.high) dispatch<subtract>(cells, n, range.low);
       return {range, 0};
     }
-    const CodeRange range = find_range(codes, n);
+    const CodeRange range = dispatch<find_range<Code>>(codes, n);
     unsigned shift = 0;
     while (((range.high - range.low) >> shift) >= n_cells) ++shift;
-    if (range.low < range.high) cut_cells(codes, n, range.low, shift, cells);
+    if (range.low < range.high) dispatch<cut_cells>(codes, n, range.low, shift, cells);
     return {range, shift};
   }
 
@@ -342,7 +332,7 @@ class SampledSearch final : public RowSearch {
     const std::size_t n_cells = n < 4096 ? 64 : criterion::max_cells;
     bool varies = false;
     criterion::CellCut found;
-    std::size_t chosen = common::n_lanes;
+    std::size_t chosen = criterion::n_lanes;
     Cells chosen_cells{};
     for (std::size_t l = 0; l < batch.n && !(batch.only_first && varies); ++l) {
       const Cells own = cut(node, batch.feature[l], worker.codes[l].data(), n_cells, worker);
@@ -363,7 +353,7 @@ class SampledSearch final : public RowSearch {
       chosen = l;
       chosen_cells = own;
     }
-    if (chosen == common::n_lanes || !(found.score > best.score)) return varies;
+    if (chosen == criterion::n_lanes || !(found.score > best.score)) return varies;
     const CodeRange range = chosen_cells.range;
     if (chosen_cells.shift == 0) {  // one value per cell
       best.clear();
@@ -374,7 +364,7 @@ class SampledSearch final : public RowSearch {
       best.only_missing_right = false;
     } else {
       const Code* codes = worker.codes[chosen].data();
-      cut_cells(codes, n, range.low, chosen_cells.shift, worker.cells.data());
+      dispatch<cut_cells>(codes, n, range.low, chosen_cells.shift, worker.cells.data());
       refine(node, batch.feature[chosen], codes, found.at, worker, best);
     }
     return varies;

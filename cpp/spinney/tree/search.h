@@ -38,10 +38,10 @@ struct Worker {
   FeatureDraw::Swaps swaps;
   std::vector<criterion::LaneKeys> lanes;
   std::vector<std::uint8_t> cells;
-  std::array<std::vector<common::Code>, common::n_lanes> codes;  // by lane
-  std::array<std::vector<double>, common::n_lanes> columns;      // values by lane
+  std::array<std::vector<common::Code>, criterion::n_lanes> codes;  // by lane
+  std::array<std::vector<double>, criterion::n_lanes> columns;      // values by lane
   criterion::RowTargets targets;
-  std::array<RandomSplit, common::n_lanes> random_splits;
+  std::array<RandomSplit, criterion::n_lanes> random_splits;
   std::vector<criterion::LaneValues> values;
   std::vector<double> left_stat;
   std::vector<double> right_stat;

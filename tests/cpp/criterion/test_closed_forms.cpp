@@ -293,11 +293,11 @@ TEST(sums_over_lanes_match_sums_over_rows) {
       }
       for (const std::size_t n_used : {1U, 3U, 8U}) {
         LaneValues cut;
-        for (std::size_t l = 0; l < common::n_lanes; ++l) {
+        for (std::size_t l = 0; l < n_lanes; ++l) {
           cut.lane[l] = static_cast<double>(l % 4);
         }
-        std::vector<double> stats(common::n_lanes * size);
-        Row n_left[common::n_lanes] = {};
+        std::vector<double> stats(n_lanes * size);
+        Row n_left[n_lanes] = {};
         ScanScratch scratch;
         sum_lanes(*criterion, {span, n_used, 1}, values.data(), cut, stats.data(), n_left, scratch);
         for (std::size_t l = 0; l < n_used; ++l) {

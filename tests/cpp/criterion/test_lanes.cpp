@@ -10,7 +10,6 @@
 
 using namespace spinney;
 using namespace spinney::criterion;
-using common::n_lanes;
 using common::Row;
 
 namespace {
