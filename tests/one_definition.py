@@ -45,7 +45,8 @@ def find_duplicates(sources: dict[str, str]) -> dict[str, list[str]]:
     files = defaultdict(set)
     for file, text in sources.items():
         for name in definitions(text):
-            files[name].add(file)
+            if name != "main()":  # one for each program
+                files[name].add(file)
     return {name: sorted(paths) for name, paths in sorted(files.items()) if len(paths) > 1}
 
 
@@ -203,10 +204,22 @@ def _defined(head: list[str], has_body: bool) -> str:
             first -= 1
             name = ["~", *name]
     while head[first - 1 : first] == ["::"]:
-        first -= 2
-        name = head[first : first + 2] + name
+        end, first = first, first - 2
+        if head[first] == ">":  # of a class template
+            first = _before_angles(head, first)
+        name = head[first:end] + name
     parameters = head[at + 1 : _after(head, at) - 1]
     return f"{''.join(name)}({', '.join(_types(parameters))})"
+
+
+def _before_angles(head: list[str], at: int) -> int:
+    """Return the position of the name before the template parameters that end at `at`."""
+    depth = 0
+    while True:
+        depth += (head[at] == ">") - (head[at] == "<")
+        at -= 1
+        if depth == 0:
+            return at
 
 
 def _parameters_at(head: list[str]) -> int:

@@ -56,6 +56,10 @@ using Lanes = double __attribute__((vector_size(64)));
             ["spinney::magnitude(Real)"],
         ),
         ("namespace spinney { using Lanes = float; class Euclidean; }", ["spinney::Lanes"]),
+        (
+            "namespace spinney {\ntemplate <class T>\nvoid Search<T>::load(const double* p) {} }",
+            [],
+        ),
         ("namespace spinney { namespace { struct Euclidean {}; int n_lanes = 1; } }", []),
         ("namespace spinney::distance { struct Euclidean {}; }", []),
         ("namespace spinney { static int n_lanes = 2; extern int Lanes; }", []),

@@ -474,9 +474,11 @@ class SampledSearch final : public RowSearch {
     request_.column = &ranked;
     request_.entries = sorted;
     request_.n_entries = n;
-    const double before = best.score;
+    const double score = best.score;
+    const double tie = best.tie;
     in_.criterion.scan(request_, worker.node_scratch, worker.scans[0], best);
-    if (!(best.score > before)) return;
+    const bool found_better = best.score != score || best.tie != tie;
+    if (!found_better) return;
     best.categorical = best.ordered = true;
     best.left_codes.clear();
     for (Code code = 0; code < ranks.size(); ++code) {

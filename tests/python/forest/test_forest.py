@@ -872,3 +872,21 @@ def test_out_of_memory_raises_and_later_fits_work():
         timeout=120,
     )
     assert run.stdout.split() == ["MemoryError", "True"], run.stderr
+
+
+def test_ties_keep_splits_on_categories_categorical() -> None:
+    # Misclassification has many equal scores; among these, a second criterion decides.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    X[:, 3] = rng.integers(0, 9, len(X))
+    y = (X[:, 0] + (X[:, 3] % 4) + rng.normal(size=len(X)) > 2).astype(int) + (X[:, 1] > 1)
+    weights = rng.uniform(0.25, 1.25, len(X))
+    forest = RandomForestClassifier(
+        30, criterion="misclassification", categorical_features=[3], random_state=0
+    ).fit(X, y, sample_weight=weights)
+    for tree in forest.estimators_:
+        split = tree.tree_.children_left >= 0
+        on_categories = split & (tree.tree_.feature == 3)
+        assert on_categories.any()
+        assert (tree.tree_.category_start[on_categories] >= 0).all()
+        assert not np.isnan(tree.tree_.threshold[split & ~on_categories]).any()
