@@ -78,11 +78,3 @@ template <auto kernel>
 inline constexpr detail::Versions<kernel> dispatch{};
 
 }  // namespace spinney::common
-
-// The older form, of GCC on Linux alone: clones of a function among which the loader chooses.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define SPINNEY_KERNEL __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define SPINNEY_KERNEL
-#endif

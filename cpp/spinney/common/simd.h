@@ -9,6 +9,7 @@
 // passed depends on the instruction set.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -85,11 +86,6 @@ SPINNEY_INLINE To cast_bits(const From& values) {
 
 namespace detail {
 
-template <class V, std::size_t... i>
-SPINNEY_INLINE V broadcast(Lane<V> value, std::index_sequence<i...>) {
-  return V{(static_cast<void>(i), value)...};
-}
-
 template <class V>
 struct LaneMasks {
   using T = Lane<Mask<V>>;
@@ -106,10 +102,14 @@ struct LaneMasks {
 
 }  // namespace detail
 
-// All lanes have the value, whose sign of zero is kept.
+// All lanes have the value. As integers: GCC 12 writes equal floating-point lanes one by one.
 template <class V>
 SPINNEY_INLINE V broadcast(Lane<V> value) {
-  return detail::broadcast<V>(value, std::make_index_sequence<lane_count<V>>());
+  if constexpr (std::is_floating_point_v<Lane<V>>) {
+    return cast_bits<V>(Mask<V>{} + std::bit_cast<Lane<Mask<V>>>(value));
+  } else {
+    return V{} + value;
+  }
 }
 
 // Lane by lane as static_cast. A number that an integer lane cannot hold gives a result that
