@@ -11,9 +11,9 @@ using common::Row;
 
 namespace {
 
+// Not a kernel: its loads are scattered, and wider instruction sets make it slower.
 template <std::size_t width>
-SPINNEY_INLINE void scan_integers(const double* stat, const LaneTask& task, const LaneKeys* keys,
-                                  LaneBest& out) {
+void scan_integers(const double* stat, const LaneTask& task, const LaneKeys* keys, LaneBest& out) {
   const double* const reciprocals = small_reciprocals();
   const auto total = static_cast<std::int32_t>(stat[0]);
   std::int32_t weights[max_lane_rows];
@@ -94,7 +94,7 @@ void scan_mean_lanes(const double* stat, bool integral, const LaneTask& task, co
   if (task.rows.n < 2 * task.margin) return;
   with_lanes(task.n_used, [&](auto width) {
     if (integral && stat[0] <= max_lane_weight) {
-      dispatch<scan_integers<width()>>(stat, task, keys, best);
+      scan_integers<width()>(stat, task, keys, best);
     } else {
       dispatch<scan_reals<width()>>(stat, task, keys, best);
     }

@@ -11,6 +11,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "spinney/common/dispatch.h"
 #include "spinney/forest/traversal.h"
@@ -40,25 +41,26 @@ void descend_in_lanes(const Layout& layout, const Value* rows, std::size_t strid
   }
   std::size_t n_started = n_lanes;
   std::size_t n_idle = 0;
-  for (;;) {
-    SPINNEY_UNROLL(16)
-    for (std::size_t i = 0; i < n_lanes; ++i) {
-      const auto next = layout.next(at[i], row[i]);
-      if (!layout.is_leaf(at[i], next)) [[likely]] {
-        at[i] = next;
-        continue;
-      }
-      at[i] = 0;
-      if (number[i] >= n) continue;  // an idle lane: it repeats its last row
-      leaf[number[i]] = layout.leaf(next);
-      number[i] = n_started;
-      if (n_started < n) {
-        row[i] = rows + n_started++ * stride;
-      } else if (++n_idle == n_lanes) {
-        return;
-      }
+  const auto step = [&](std::size_t i) SPINNEY_INLINE_LAMBDA {
+    const auto last = at[i];
+    const auto next = layout.next(last, row[i]);
+    at[i] = next;
+    if (!layout.is_leaf(last, next)) [[likely]]
+      return;
+    at[i] = 0;
+    if (number[i] >= n) return;  // an idle lane: it repeats its last row
+    leaf[number[i]] = layout.leaf(next);
+    number[i] = n_started;
+    if (n_started < n) {
+      row[i] = rows + n_started++ * stride;
+    } else {
+      ++n_idle;
     }
-  }
+  };
+  // One step of each lane. GCC does not unroll this as a loop.
+  const auto step_all = [&]<std::size_t... i>(std::index_sequence<i...>)
+                            SPINNEY_INLINE_LAMBDA { (step(i), ...); };
+  while (n_idle < n_lanes) step_all(std::make_index_sequence<n_lanes>());
 }
 
 // at[i] = node of row i after n_levels steps. A leaf must be a node that leads to itself. For trees
