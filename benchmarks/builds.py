@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from time import perf_counter, sleep
 
 # A worker reads the names of cases, one per line, runs each once and writes the seconds.
 WORKER = """
@@ -111,6 +112,8 @@ for line in sys.stdin:
     case()
     print(perf_counter() - start, flush=True)
 """
+# Seconds between measurements: threads of the other process's BLAS wait actively for a while.
+PAUSE = 0.2
 SHELL = {
     "shell, import spinney": ["-c", "import spinney"],
     "shell, --help": ["-m", "spinney", "--help"],
@@ -137,8 +140,6 @@ class Build:
     def measure(self, case: str) -> float:
         """Return the seconds that one run of a case takes."""
         if case in SHELL:
-            from time import perf_counter
-
             start = perf_counter()
             subprocess.run(
                 [sys.executable, *SHELL[case]],
@@ -178,7 +179,12 @@ def main() -> None:
     ]
     print(f"{'best of ' + str(options.repeats):<40}{'old s':>10}{'new s':>10}{'old/new':>10}")
     for name in names:
-        times = [[build.measure(name) for build in builds] for _ in range(options.repeats)]
+        times = []
+        for _ in range(options.repeats):
+            times.append([])
+            for build in builds:
+                sleep(PAUSE)
+                times[-1].append(build.measure(name))
         old, new = (min(column) for column in zip(*times, strict=True))
         print(f"{name:<40}{old:>10.4f}{new:>10.4f}{old / new:>10.2f}", flush=True)
 

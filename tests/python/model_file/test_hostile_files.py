@@ -97,13 +97,13 @@ def test_multiway_trees_with_invalid_arrays_raise() -> None:
         rebuild(description.nodes, description.tensors)
 
     n = C45Classifier().fit(X, CLASSES).tree_.node_count
-    with pytest.raises(ValueError, match="does not follow"):
+    with pytest.raises(ValueError, match="must follow its parent"):
         rebuild_with("children", -1, 0)
-    with pytest.raises(ValueError, match="does not follow"):
+    with pytest.raises(ValueError, match="must follow its parent"):
         rebuild_with("children", 0, n)
-    with pytest.raises(ValueError, match="child of two"):
+    with pytest.raises(ValueError, match="must not have two parents"):
         rebuild_with("children", 0, 2)
-    with pytest.raises(ValueError, match="lists end"):
+    with pytest.raises(ValueError, match="offsets of the tree or rules exceed"):
         rebuild_with("child_start", 1, 2**40)
     with pytest.raises(ValueError, match="column out of range"):
         rebuild_with("feature", 0, 3)

@@ -161,10 +161,10 @@ def test_linear_models_on_scaled_columns(background: Any) -> None:
     assert not explainer.compares
     found = explainer.explain(TABLE, model.predict(TABLE), background)
     np.testing.assert_allclose(found.base + found.values.sum(axis=1), model.predict(TABLE))
-    points = model._read(TABLE)
+    points = model.scaled_columns(TABLE)
     reference = np.array([0, 1 / 3, 1 / 3, 1 / 3, 0, 0])
     if background is not None:
-        reference = model._read(background).mean(axis=0)
+        reference = model.scaled_columns(background).mean(axis=0)
     parts = (points - reference) * model.estimator_.coef_
     np.testing.assert_allclose(found.values[:, 0], parts[:, 0], atol=1e-12)
     np.testing.assert_allclose(found.values[:, 1], parts[:, 1:4].sum(axis=1), atol=1e-12)
@@ -176,7 +176,7 @@ def test_several_classes_explain_the_predicted_one() -> None:
     model = ScaledLogisticRegression().fit(TABLE, y)
     found = ModelExplainer(model).explain(TABLE, model.predict(TABLE))
     assert found.about == "score before softmax of the predicted class"
-    scores = model.estimator_.decision_function(model._read(TABLE))
+    scores = model.estimator_.decision_function(model.scaled_columns(TABLE))
     np.testing.assert_allclose(found.base + found.values.sum(axis=1), scores.max(axis=1))
 
 
