@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from spinney import _core
 from spinney.data.core_table import read_for_core
 from spinney.models.boosted_trees import BoostedTrees, ScoresInTraining
-from spinney.models.methods import ModelMethods
+from spinney.models.methods import ModelMethods, require_fitted
 from spinney.runtime.threads import effective_n_jobs
 
 __all__ = ["BoostedModel"]
@@ -48,7 +48,7 @@ class BoostedModel(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         return isinstance(model, ScoresInTraining) or (model is not None and model.n_rounds > 0)
 
     def _read_rows(self, X: Any) -> Any:
-        check_is_fitted(self)
+        require_fitted(self)
         return read_for_core(self, X, self._model.schema)
 
     def _raw(self, X: Any) -> NDArray[np.float64]:

@@ -33,7 +33,7 @@ from spinney.forest.out_of_bag import OutOfBag
 from spinney.forest.sampling import TreeSamples, draw_seed, n_rows_drawn
 from spinney.forest.upgrade import upgrade_forest
 from spinney.models.forest_store import ForestStore
-from spinney.models.methods import ModelMethods
+from spinney.models.methods import ModelMethods, require_fitted
 from spinney.models.tree_ensembles import AveragedTrees
 from spinney.runtime.progress import progress_hook
 from spinney.runtime.rollback import all_or_nothing
@@ -599,7 +599,7 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
 
     def _read_rows(self, X: Any) -> Any:
         """Convert X to a core table after checking it against the training schema."""
-        check_is_fitted(self)
+        require_fitted(self)
         return read_for_core(self, X, self._model.schema)
 
     def _mean_scores(self, X: Any) -> Any:

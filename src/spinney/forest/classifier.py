@@ -43,7 +43,8 @@ class ForestClassifier(SetMixin, ClassifierMixin, BaseForest):
         AveragedTrees
             The trees; `voting` is that of the estimator at the time of the call.
         """
-        return replace(super().fitted_model(), hard=self.voting == "hard")
+        model, hard = super().fitted_model(), self.voting == "hard"
+        return model if model.hard == hard else replace(model, hard=hard)
 
     def _needs_out_of_bag(self) -> bool:
         return bool(self.oob_score) or self._keeps_held_out()
