@@ -58,7 +58,9 @@ def tree_options(
     **others
         Further options of the core; they replace those of the parameters.
     """
-    tree = type(learner)(**learner.get_params(deep=False))
+    # A copy of the attributes: the constructor and `get_params` take longer than a small fit.
+    tree: Any = object.__new__(type(learner))
+    vars(tree).update(vars(learner))
     tree.n_features_in_ = len(schema.categories)
     tree.categories_ = list(schema.categories)
     tree.n_outputs_ = n_outputs
