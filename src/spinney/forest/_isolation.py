@@ -299,6 +299,10 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
             tree_progress(progress_hook(self), n_trees),
         )
 
+    @property
+    def _max_samples(self) -> int:
+        return int(self.max_samples_)  # a private name of scikit-learn, which its tests read
+
     def _n_rows_drawn(self, n_rows: int) -> int:
         if isinstance(self.max_samples, str):
             return min(256, n_rows)

@@ -595,6 +595,16 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
         """Iterate over the trees."""
         return iter(self.estimators_)
 
+    # Private names of scikit-learn's forests, which its tests read.
+
+    @property
+    def _n_samples_bootstrap(self) -> int | None:
+        return self._samples.n_drawn
+
+    @property
+    def _sample_weight(self) -> Any:
+        return self._samples.weights
+
     # ------------------------------------------------------------------ predictions
 
     def _read_rows(self, X: Any) -> Any:
