@@ -111,8 +111,10 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
     --------
     HalfspaceClassifier : Decides whether two classes are separable.
 
-    Notes ----- Sparse rows are treated like dense rows; scikit-learn multiplies updates of the
-    intercept by 0.01 for sparse rows. A weight multiplies the updates by its row, which differs
+    Notes
+    -----
+    Sparse rows are treated like dense rows; scikit-learn multiplies updates of the intercept by
+    0.01 for sparse rows. A weight multiplies the updates by its row, which differs
     from repeating the row. Rows of weight zero are ignored. With `variant="average"`, `partial_fit`
     averages over the rows of the last call.
 
