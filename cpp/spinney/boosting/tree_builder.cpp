@@ -56,8 +56,8 @@ template <class Tree, class Expander>
 void TreeBuilder<Rows>::grow_from(Node& root, Tree& tree, Expander& expander,
                                   common::Watch& watch) {
   if (rules_.growth == Growth::oblivious) {
-    const std::size_t max_depth =
-        std::min<std::size_t>(rules_.max_depth, std::bit_width(rules_.max_leaf_nodes) - 1);
+    const auto levels = static_cast<std::size_t>(std::bit_width(rules_.max_leaf_nodes) - 1);
+    const std::size_t max_depth = std::min<std::size_t>(rules_.max_depth, levels);
     ObliviousFrontier<Node, Tree, HistogramSearch<Rows>> frontier(tree, search_, max_depth);
     grow_tree(root, frontier, expander, n_threads_, watch);
     return;

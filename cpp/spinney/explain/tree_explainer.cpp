@@ -31,7 +31,9 @@ constexpr std::size_t single_rows = 10;  // with fewer rows, rows are explained 
 constexpr std::size_t side_bytes = std::size_t{1} << 26;  // of the background, for one tree
 constexpr std::size_t few_rows_parts = 32;                // of the trees, for any number of threads
 
-std::size_t whole_log2(std::size_t n) { return n == 0 ? 0 : std::bit_width(n) - 1; }
+std::size_t whole_log2(std::size_t n) {
+  return n == 0 ? 0 : static_cast<std::size_t>(std::bit_width(n) - 1);
+}
 
 // Tables pay where rows are many. Larger ones do not stay in the cache, and a background makes the
 // walk, the other way, as many times more expensive as it has rows.
