@@ -134,7 +134,9 @@ TEST(sin_and_cos_are_precise_near_multiples_of_a_quarter_turn) {
 }
 
 TEST(asin_agrees_with_the_c_library) {
-  check_function(common::asin, [](long double x) { return std::asin(x); }, -1, 1);
+  // The long double asin of some libraries is inexact near 1; this form is not.
+  const auto expected = [](long double x) { return std::atan2(x, std::sqrt((1 - x) * (1 + x))); };
+  check_function(common::asin, expected, -1, 1);
 }
 
 TEST(erfc_agrees_with_the_c_library) {
