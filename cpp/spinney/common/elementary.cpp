@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "spinney/common/exp.h"
 #include "spinney/common/log.h"
 
 namespace spinney::common {
@@ -164,19 +165,7 @@ double exp_of_sum(const Sum& x, const Sum& factor) {
   const double r_low = x.low - n * ln2_rest;
   const double r = r_high + r_low;  // |r| <= ln(2)/2
   const double r_rest = (r_high - r) + r_low;
-  double p = 1.0 / 6227020800.0;
-  p = p * r + 1.0 / 479001600.0;
-  p = p * r + 1.0 / 39916800.0;
-  p = p * r + 1.0 / 3628800.0;
-  p = p * r + 1.0 / 362880.0;
-  p = p * r + 1.0 / 40320.0;
-  p = p * r + 1.0 / 5040.0;
-  p = p * r + 1.0 / 720.0;
-  p = p * r + 1.0 / 120.0;
-  p = p * r + 1.0 / 24.0;
-  p = p * r + 1.0 / 6.0;
-  p = p * r + 0.5;
-  const double change = r + (r * r * p + r_rest);  // exp(r) - 1
+  const double change = r + (r * r * exp_series(r) + r_rest);  // exp(r) - 1
   const double power = factor.high + (factor.high * change + factor.low);
   // 2^n in two factors: one alone can overflow or underflow.
   const int exponent = static_cast<int>(n);
@@ -216,18 +205,8 @@ double log1p(double x) {
     // 2 atanh(s) with s = x/(2 + x) as in log(), where x is exact.
     const double s = x / (2.0 + x);
     const double z = s * s;
-    double p = 2.0 / 21.0;
-    p = p * z + 2.0 / 19.0;
-    p = p * z + 2.0 / 17.0;
-    p = p * z + 2.0 / 15.0;
-    p = p * z + 2.0 / 13.0;
-    p = p * z + 2.0 / 11.0;
-    p = p * z + 2.0 / 9.0;
-    p = p * z + 2.0 / 7.0;
-    p = p * z + 2.0 / 5.0;
-    p = p * z + 2.0 / 3.0;
     const double half_square = 0.5 * x * x;
-    return x - (half_square - s * (half_square + z * p));
+    return x - (half_square - s * (half_square + z * atanh_series(z)));
   }
   const double sum = 1.0 + x;
   const double rest = x > 1.0 ? 1.0 - (sum - x) : x - (sum - 1.0);

@@ -10,18 +10,8 @@
 
 namespace spinney::common {
 
-// Arguments are limited to ±708: the losses need finite results above zero.
-SPINNEY_INLINE double exp(double x) {
-  x = x < -708.0 ? -708.0 : x;
-  x = x > 708.0 ? 708.0 : x;
-  constexpr double log2_e = 1.44269504088896338700;
-  constexpr double ln2_high = 6.93147180369123816490e-01;
-  constexpr double ln2_low = 1.90821492927058770002e-10;
-  // Adding and subtracting this number rounds to an integer, whose bits are then the lowest ones.
-  constexpr double shifter = 0x1.8p52;
-  const double shifted = x * log2_e + shifter;
-  const double n = shifted - shifter;
-  const double r = (x - n * ln2_high) - n * ln2_low;  // |r| <= ln(2)/2
+// (exp(r) - 1 - r) / r^2 for |r| <= ln(2)/2, by the Taylor series.
+SPINNEY_INLINE double exp_series(double r) {
   double p = 1.0 / 6227020800.0;
   p = p * r + 1.0 / 479001600.0;
   p = p * r + 1.0 / 39916800.0;
@@ -34,7 +24,22 @@ SPINNEY_INLINE double exp(double x) {
   p = p * r + 1.0 / 24.0;
   p = p * r + 1.0 / 6.0;
   p = p * r + 0.5;
-  const double power = 1.0 + (r + r * r * p);
+  return p;
+}
+
+// Arguments are limited to ±708: the losses need finite results above zero.
+SPINNEY_INLINE double exp(double x) {
+  x = x < -708.0 ? -708.0 : x;
+  x = x > 708.0 ? 708.0 : x;
+  constexpr double log2_e = 1.44269504088896338700;
+  constexpr double ln2_high = 6.93147180369123816490e-01;
+  constexpr double ln2_low = 1.90821492927058770002e-10;
+  // Adding and subtracting this number rounds to an integer, whose bits are then the lowest ones.
+  constexpr double shifter = 0x1.8p52;
+  const double shifted = x * log2_e + shifter;
+  const double n = shifted - shifter;
+  const double r = (x - n * ln2_high) - n * ln2_low;  // |r| <= ln(2)/2
+  const double power = 1.0 + (r + r * r * exp_series(r));
   const std::uint64_t exponent = std::bit_cast<std::uint64_t>(shifted) << 52;
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(power) + exponent);
 }

@@ -10,6 +10,21 @@
 
 namespace spinney::common {
 
+// 2/3 + 2/5 z + 2/7 z^2 + …: with s^2 = z, 2 atanh(s) = 2 s + s z times this.
+SPINNEY_INLINE double atanh_series(double z) {
+  double p = 2.0 / 21.0;
+  p = p * z + 2.0 / 19.0;
+  p = p * z + 2.0 / 17.0;
+  p = p * z + 2.0 / 15.0;
+  p = p * z + 2.0 / 13.0;
+  p = p * z + 2.0 / 11.0;
+  p = p * z + 2.0 / 9.0;
+  p = p * z + 2.0 / 7.0;
+  p = p * z + 2.0 / 5.0;
+  p = p * z + 2.0 / 3.0;
+  return p;
+}
+
 // The logarithm of a positive normal number. It has no branches, so the compiler vectorises loops
 // over it.
 SPINNEY_INLINE double log_normal(double x) {
@@ -24,19 +39,9 @@ SPINNEY_INLINE double log_normal(double x) {
   // are below 0.5 ulp.
   const double s = f / (2.0 + f);
   const double z = s * s;
-  double p = 2.0 / 21.0;
-  p = p * z + 2.0 / 19.0;
-  p = p * z + 2.0 / 17.0;
-  p = p * z + 2.0 / 15.0;
-  p = p * z + 2.0 / 13.0;
-  p = p * z + 2.0 / 11.0;
-  p = p * z + 2.0 / 9.0;
-  p = p * z + 2.0 / 7.0;
-  p = p * z + 2.0 / 5.0;
-  p = p * z + 2.0 / 3.0;
   const double half_square = 0.5 * f * f;
   // f - (f^2/2 - s (f^2/2 + z p)) keeps the leading term exact.
-  const double tail = s * (half_square + z * p);
+  const double tail = s * (half_square + z * atanh_series(z));
   constexpr double ln2_high = 6.93147180369123816490e-01;
   constexpr double ln2_low = 1.90821492927058770002e-10;
   const double e = static_cast<double>(shift);
