@@ -15,6 +15,7 @@ namespace spinney::bindings {
 void bind_common(nanobind::module_& m);
 void bind_table(nanobind::module_& m);
 void bind_tree(nanobind::module_& m);
+void bind_forest(nanobind::module_& m);
 void bind_ensemble(nanobind::module_& m);
 void bind_adaboost(nanobind::module_& m);
 void bind_boosting(nanobind::module_& m);

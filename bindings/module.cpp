@@ -8,6 +8,7 @@ NB_MODULE(_core, m) {
   bindings::bind_common(m);
   bindings::bind_table(m);
   bindings::bind_tree(m);
+  bindings::bind_forest(m);
   bindings::bind_ensemble(m);
   bindings::bind_adaboost(m);
   bindings::bind_boosting(m);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "fuzz_bytes.h"
@@ -57,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       index.reorder();
     }
     for (const neighbors::Slot slot : slots) {
-      if (slot != neighbors::no_slot && slot >= index.size()) __builtin_trap();
+      if (slot != neighbors::no_slot && slot >= index.size()) std::abort();
     }
   } catch (const common::InputError&) {
   }

@@ -26,7 +26,7 @@ def _criterion(name: str) -> None:
 
 
 def _importance(name: str) -> None:
-    _core.ForestOptions().importance = name
+    _core.ForestOptions(tree=_core.GrowOptions(criterion="gini"), importance=name)
 
 
 def _algorithm(name: str) -> None:
@@ -90,3 +90,10 @@ def test_unknown_names_raise(parameter, name):
     message = rf"{parameter.split()[0]} must be one of .*'{allowed}'.*; got '{name}'"
     with pytest.raises(ValueError, match=message):
         set_parameter(name)
+
+
+@pytest.mark.parametrize("option", ["n_trees", "n_threads"])
+def test_options_of_a_forest_are_checked(option: str) -> None:
+    tree = _core.GrowOptions(criterion="gini")
+    with pytest.raises(ValueError, match=f"{option} must be at least 1; got 0"):
+        _core.ForestOptions(tree=tree, **{option: 0})

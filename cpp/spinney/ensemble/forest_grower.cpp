@@ -17,6 +17,12 @@ namespace spinney::ensemble {
 using common::parallel_for;
 using common::Row;
 
+void ForestOptions::check() const {
+  common::require_at_least<std::size_t>("n_trees", n_trees, 1);
+  common::require_at_least("n_threads", n_threads, 1);
+  common::require_at_least("ccp_alpha", ccp_alpha, 0.0);
+}
+
 namespace {
 
 // Weights that give every class of the sample the same total.

@@ -41,6 +41,9 @@ struct ForestOptions {
   bool keep_members = false;          // store the rows of leaves, for quantiles
   std::vector<double> centre;         // of the targets of each output: squares are taken around it
   Importance importance = Importance::none;
+
+  // Throws InputError if a value is outside its range.
+  void check() const;
 };
 
 // 31 bits, so that it can be the tree's random_state.

@@ -172,10 +172,7 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
         if not weights.sum() > 0:
             raise ValueError("sample_weight leaves no row of positive weight")
         weights /= weights.sum()
-        options = _core.ForestOptions()
-        options.tree = tree_options(base, schema, n_rows, n_outputs=1)
-        options.n_threads = n_threads
-        options.n_trees = 1
+        options = tree_options(base, schema, n_rows, n_outputs=1)
         inner_values = base.criterion == "absolute_error" or base.monotonic_cst is not None
         store = ForestStore(
             base.criterion,
@@ -185,7 +182,7 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
             schema.n_categories,
         )
         rows = core_table(table, schema)
-        prepared = _core.PreparedTable(rows, options.tree.random_splits, n_threads, False)
+        prepared = _core.PreparedTable(rows, options.random_splits, n_threads, False)
         targets = core_targets(y, [], None)
         self.estimator_weights_ = np.zeros(self.n_estimators)
         self.estimator_errors_ = np.ones(self.n_estimators)
@@ -200,10 +197,11 @@ class AdaBoostRegressor(IntervalsOnRequest, Learners, sk.AdaBoostRegressor):
             seeds.append(int(random_state.randint(np.iinfo(np.int32).max)))
             drawn = random_state.choice(n_rows, size=n_rows, replace=True, p=weights)
             counts = np.bincount(drawn, minlength=n_rows).astype(np.uint32)
-            store.core.grow(
+            _core.grow_forest(
+                store.core,
                 prepared,
                 targets,
-                options,
+                _core.ForestOptions(tree=options, n_threads=n_threads),
                 None,
                 counts[np.newaxis],
                 None,

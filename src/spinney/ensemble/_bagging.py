@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from warnings import warn
 
@@ -240,34 +241,36 @@ class _Bagging(ModelMethods):
                 base.criterion, n_classes, self.n_outputs_, inner_values, schema.n_categories
             )
             self._features = []
-        options = _core.ForestOptions()
-        options.tree = self._tree_options(base, schema, n_rows, n_classes)
-        options.n_threads = n_threads
-        options.ccp_alpha = float(base.ccp_alpha)
-        options.hard_votes = getattr(self, "voting", "soft") == "hard"
         keeps_some = bool(self.bootstrap) and not self.warm_start
-        options.out_of_bag = bool(self.oob_score) or keeps_some
         centre = np.zeros(codes.shape[1]) if is_classifier(self) else codes.mean(axis=0)
-        options.centre = centre.tolist()  # squared predictions are centred for accuracy
-        if not self.oob_score and n_rows > _MAX_OOB_ROWS:
-            options.followed = subsample_rows(n_rows, _MAX_OOB_ROWS).tolist()
+        subset = not self.oob_score and n_rows > _MAX_OOB_ROWS
+        tree_options = self._tree_options(base, schema, n_rows, n_classes)
+        create_options = partial(
+            _core.ForestOptions,
+            tree=tree_options,
+            n_threads=n_threads,
+            ccp_alpha=float(base.ccp_alpha),
+            hard_votes=getattr(self, "voting", "soft") == "hard",
+            out_of_bag=bool(self.oob_score) or keeps_some,
+            centre=centre.tolist(),  # squared predictions are centred for accuracy
+            followed=subsample_rows(n_rows, _MAX_OOB_ROWS).tolist() if subset else [],
+        )
         rows = core_table(table, schema)
         targets = core_targets(codes, n_classes, class_weight)
         out_of_bag = _core.OutOfBag()
         hook = progress_hook(self)
-        prepared = _core.PreparedTable(rows, options.tree.random_splits, n_threads, False)
+        prepared = _core.PreparedTable(rows, tree_options.random_splits, n_threads, False)
         # Grown in batches to limit the memory of the counts, which scikit-learn's sampling gives.
         batch = max(1, min(n_more, max(n_threads, _MAX_COUNTS // max(n_rows, 1))))
         for first in range(0, n_more, batch):
             own = seeds[first : first + batch]
             counts, features = self._draw_samples(own)
-            options.first_tree = n_before + first
-            options.n_trees = len(own)
             all_columns = self._max_features == self.n_features_in_ and not self.bootstrap_features
-            store.core.grow(
+            _core.grow_forest(
+                store.core,
                 prepared,
                 targets,
-                options,
+                create_options(first_tree=n_before + first, n_trees=len(own)),
                 None,
                 counts,
                 None if all_columns else np.array(features, dtype=np.int32),

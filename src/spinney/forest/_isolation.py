@@ -270,25 +270,27 @@ class IsolationForest(OutlierMixin, ModelMethods, BaseEstimator):
         """Append trees to the store."""
         n_threads = effective_n_jobs(self.n_jobs)
         features = self._draw_features(first_tree, n_trees)
-        options = _core.ForestOptions()
-        options.tree = _core.GrowOptions(
-            criterion="squared_error",
-            random_splits=True,
-            max_depth=int(self.estimator_.max_depth or 1),
-            max_features=1,
-            seed=self._samples.seed,
-            narrow_thresholds=True,
+        options = _core.ForestOptions(
+            tree=_core.GrowOptions(
+                criterion="squared_error",
+                random_splits=True,
+                max_depth=int(self.estimator_.max_depth or 1),
+                max_features=1,
+                seed=self._samples.seed,
+                narrow_thresholds=True,
+            ),
+            first_tree=first_tree,
+            n_trees=n_trees,
+            n_threads=n_threads,
+            bootstrap=True,
+            replace=bool(self.bootstrap),
+            n_drawn=int(self._samples.n_drawn or 0),
         )
-        options.first_tree = first_tree
-        options.n_trees = n_trees
-        options.n_threads = n_threads
-        options.bootstrap = True
-        options.replace = bool(self.bootstrap)
-        options.n_drawn = int(self._samples.n_drawn or 0)
         # All targets differ, so no node with several rows is pure.
         n_rows = self._samples.n_rows
         targets = np.random.default_rng(self._samples.seed).permutation(n_rows).astype(np.float64)
-        store.core.grow(
+        _core.grow_forest(
+            store.core,
             _core.PreparedTable(rows, True, n_threads, True),
             core_targets(targets[:, None], [], None),
             options,

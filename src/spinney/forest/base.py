@@ -342,27 +342,30 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
         """Append trees to the store; `trees` is the index of the first one and their number."""
         first_tree, n_trees = trees
         n_threads = effective_n_jobs(self.n_jobs)
-        options = _core.ForestOptions()
-        options.tree = self._tree_options(data.schema, data.n_rows)
-        options.first_tree = first_tree
-        options.n_trees = n_trees
-        options.n_threads = n_threads
-        options.bootstrap = bool(self.bootstrap)
-        options.n_drawn = data.n_rows if self._samples.n_drawn is None else self._samples.n_drawn
-        options.balance_classes = (
-            self.bootstrap and getattr(self, "class_weight", None) == "balanced_subsample"
+        n_drawn = self._samples.n_drawn
+        tree_options = self._tree_options(data.schema, data.n_rows)
+        options = _core.ForestOptions(
+            tree=tree_options,
+            first_tree=first_tree,
+            n_trees=n_trees,
+            n_threads=n_threads,
+            bootstrap=bool(self.bootstrap),
+            n_drawn=data.n_rows if n_drawn is None else n_drawn,
+            balance_classes=(
+                bool(self.bootstrap) and getattr(self, "class_weight", None) == "balanced_subsample"
+            ),
+            ccp_alpha=float(self.ccp_alpha),
+            hard_votes=getattr(self, "voting", "soft") == "hard",
+            out_of_bag=bool(self.bootstrap) and self._needs_out_of_bag(),
+            followed=self._out_of_bag_subset(data.n_rows),
+            keep_members=not is_classifier(self),
+            centre=[] if is_classifier(self) else self._center.tolist(),
+            importance=self.importance_type,
         )
-        options.ccp_alpha = float(self.ccp_alpha)
-        options.hard_votes = getattr(self, "voting", "soft") == "hard"
-        options.out_of_bag = bool(self.bootstrap) and self._needs_out_of_bag()
-        options.followed = self._out_of_bag_subset(data.n_rows)
-        options.keep_members = not is_classifier(self)
-        if not is_classifier(self):
-            options.centre = self._center.tolist()
-        options.importance = self.importance_type
         rows = core_table(data.table, data.schema)
-        store.core.grow(
-            _core.PreparedTable(rows, options.tree.random_splits, n_threads),
+        _core.grow_forest(
+            store.core,
+            _core.PreparedTable(rows, tree_options.random_splits, n_threads),
             core_targets(data.targets, data.n_classes, None if self.bootstrap else data.weights),
             options,
             data.weights if self.bootstrap else None,
