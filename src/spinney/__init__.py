@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from spinney.model_file.files import describe, load, save
     from spinney.patch import patch_sklearn, unpatch_sklearn
     from spinney.runtime.threads import get_num_threads, set_num_threads
+    from spinney.runtime.versions import show_versions
 
-__version__ = "0.1.0"
+# The only place of the version number: pyproject.toml reads it from here.
+__version__ = "0.2.0"
 
 __all__ = [
     "__version__",
@@ -70,6 +72,7 @@ __all__ = [
     "report",
     "save",
     "set_num_threads",
+    "show_versions",
     "theory",
     "tree",
     "unpatch_sklearn",
@@ -111,6 +114,7 @@ _NAMES = {
     "patch_sklearn": "spinney.patch",
     "save": "spinney.model_file.files",
     "set_num_threads": "spinney.runtime.threads",
+    "show_versions": "spinney.runtime.versions",
     "unpatch_sklearn": "spinney.patch",
 }
 

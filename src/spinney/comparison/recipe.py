@@ -5,11 +5,11 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from spinney import __version__
 from spinney.comparison.comparison import Comparison
+from spinney.runtime.versions import installed_versions
 
 __all__ = ["Origin", "recipe", "settings"]
 
@@ -90,10 +90,6 @@ def settings(comparison: Comparison, origin: Origin) -> dict[str, str]:
     found["written"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     found["spinney"] = __version__
     found["Python"] = platform.python_version()
-    for library in _LIBRARIES:
-        try:
-            found[library] = version(library)
-        except PackageNotFoundError:
-            continue
+    found.update(installed_versions(_LIBRARIES))
     found["machine"] = f"{platform.system()} {platform.machine()}"
     return found
