@@ -17,9 +17,10 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
+
+from interpreters import find_python, include_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 # The oldest version of the stable ABI in which nanobind can be linked statically.
@@ -105,30 +106,13 @@ def write_compiler(folder: Path, target: Target) -> dict[str, Path]:
     return tools
 
 
-def find_python(version: str, given: dict[str, str]) -> Path:
-    """Return the interpreter of a version; a newer one can build for the stable ABI of 3.12."""
-    candidates = [given.get(version)]
-    if version == sysconfig.get_python_version():
-        candidates.append(sys.executable)
-    names = [version] if version != "3.12" else ["3.12", "3.13", "3.14"]
-    candidates += [shutil.which(f"python{name}") for name in names]
-    query = "import sysconfig; print(sysconfig.get_path('include'))"
-    for candidate in filter(None, candidates):
-        found = subprocess.run([candidate, "-c", query], capture_output=True, text=True)
-        if found.returncode == 0 and Path(found.stdout.strip(), "Python.h").exists():
-            return Path(candidate)
-    raise SystemExit(f"Python {version} was not found; pass --python {version}=PATH")
-
-
 def windows_python(folder: Path, python: Path) -> dict[str, Path]:
     """Return headers and import libraries of python3.dll, made of the stable ABI's symbols."""
     from abi3info import DATAS, FUNCTIONS
     from abi3info.models import PyVersion
 
-    query = "import sysconfig; print(sysconfig.get_path('include'))"
-    headers = subprocess.check_output([python, "-c", query], text=True).strip()
     include = folder / "include"
-    shutil.copytree(headers, include, dirs_exist_ok=True)
+    shutil.copytree(include_folder(python), include, dirs_exist_ok=True)
     (include / "pyconfig.h").write_text(WINDOWS_PYCONFIG)
     newest = PyVersion(3, 12)
     functions = sorted(s.name for s, f in FUNCTIONS.items() if f.added <= newest)
@@ -174,7 +158,12 @@ def cmake_options(name: str, target: Target, folder: Path, python: Path) -> list
 def build_wheel(name: str, version: str, out: Path, pythons: dict[str, str]) -> None:
     """Build one wheel into the folder `out`."""
     target = TARGETS[name]
-    python = find_python(version, pythons)
+    # A newer Python can build for the stable ABI of 3.12.
+    usable = [version] if version != "3.12" else ["3.12", "3.13", "3.14"]
+    found = [pythons.get(version), *(find_python(one) for one in usable)]
+    python = next((Path(one) for one in found if one), None)
+    if python is None:
+        raise SystemExit(f"Python {version} was not found; pass --python {version}=PATH")
     folder = ROOT / "build" / "wheels" / f"{name}-{version}"
     shutil.rmtree(folder, ignore_errors=True)
     environment = folder / "python"

@@ -1,0 +1,100 @@
+"""Run the tests with the oldest and newest supported versions of Python and the dependencies.
+
+    python tools/test_matrix.py [--contract] [--wheels DIST | --built FOLDER] [ENVIRONMENT ...]
+
+Environments: oldest (Python 3.11 and the lower bounds in pyproject.toml), 3.11, 3.12, 3.13 (the
+newest versions of all dependencies); all by default. Each is created anew. Spinney is installed
+from the source, from a folder of wheels, or as a copy of the package in a folder of packages.
+With ``--contract``, only the tests of what every estimator must do run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from interpreters import find_python
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTHONS = {"oldest": "3.11", "3.11": "3.11", "3.12": "3.12", "3.13": "3.13"}
+# Of the test tools only these are also libraries whose tables Spinney reads or figures it draws.
+TESTED_OPTIONAL = ("pandas", "polars", "matplotlib")
+
+
+def lower_bounds() -> list[str]:
+    """Return constraints that pin each dependency to the oldest supported version."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    extra = [
+        line
+        for line in project["optional-dependencies"]["test"]
+        if line.startswith(TESTED_OPTIONAL)
+    ]
+    return [line.replace(">=", "==") for line in (*project["dependencies"], *extra)]
+
+
+def install(python: Path, name: str, options: argparse.Namespace) -> None:
+    """Install Spinney, its dependencies and the test tools into an environment."""
+    pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    needed = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    pinned = lower_bounds() if name == "oldest" else []
+    subprocess.run([*pip, *needed, *pinned], check=True)
+    if options.built:
+        packages = next((python.parents[1] / "lib").glob("python*")) / "site-packages"
+        for folder in options.built.glob("spinney*"):
+            shutil.copytree(folder, packages / folder.name)
+    elif options.wheels:
+        source = ["--no-index", "--find-links", options.wheels, "spinney"]
+        subprocess.run([*pip, "--no-deps", *source], check=True)
+    else:
+        subprocess.run([*pip, "--no-deps", ROOT], check=True)
+
+
+def show(python: Path) -> str:
+    """Return the versions that are compared, on one line."""
+    listed = subprocess.check_output([python, "-m", "pip", "list", "--format=freeze"], text=True)
+    names = "numpy|scipy|scikit-learn|pandas|polars|pyarrow|narwhals"
+    return " ".join(re.findall(rf"^(?:{names})==.*$", listed, re.MULTILINE))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("environments", nargs="*", metavar="ENVIRONMENT", default=[])
+    parser.add_argument("--contract", action="store_true")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--wheels", type=Path, help="a folder of wheels")
+    source.add_argument("--built", type=Path, help="a folder with the installed package")
+    options = parser.parse_args()
+    if unknown := set(options.environments) - set(PYTHONS):
+        parser.error(f"unknown environments: {', '.join(sorted(unknown))}")
+    tests = "tests/python/contract" if options.contract else "tests/python"
+    failed = []
+    for name in options.environments or PYTHONS:
+        base = find_python(PYTHONS[name])
+        if base is None:
+            print(f"{name}: skipped, Python {PYTHONS[name]} is not installed", flush=True)
+            continue
+        folder = ROOT / "build" / "matrix" / name
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([base, "-m", "venv", folder], check=True)
+        python = folder / "bin" / "python"
+        install(python, name, options)
+        print(f"{name}: Python {PYTHONS[name]}, {show(python)}", flush=True)
+        run = subprocess.run([python, "-m", "pytest", tests], cwd=ROOT, check=False)
+        if run.returncode != 0:
+            failed.append(name)
+    print(f"failed: {', '.join(failed)}" if failed else "all passed")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
