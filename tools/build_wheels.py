@@ -79,8 +79,6 @@ WINDOWS_PYCONFIG = """
 #define ALIGNOF_SIZE_T 8
 #define ALIGNOF_MAX_ALIGN_T 8
 #include <basetsd.h>
-#include <io.h>
-#include <stdio.h>
 typedef SSIZE_T Py_ssize_t;
 #define HAVE_PY_SSIZE_T 1
 #define PY_SSIZE_T_MAX SSIZE_MAX
@@ -92,17 +90,30 @@ def run(*command: str | Path, **environment: str) -> None:
     subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=True)
 
 
+# Zig's linker for macOS crashes on -bundle, and does not read nanobind's list of Python's symbols:
+# make a shared library, which Python loads as well, where any symbol may be undefined.
+WRAPPER = """#!/bin/sh
+for argument do
+  shift
+  case $argument in
+    -bundle) set -- "$@" -dynamiclib ;;
+    -Wl,@*) set -- "$@" -Wl,-undefined,dynamic_lookup ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+exec "{python}" -m ziglang {tool} {options} "$@"
+"""
+
+
 def write_compiler(folder: Path, target: Target) -> dict[str, Path]:
     """Write scripts that call Zig's tools: CMake takes a compiler as one file."""
     folder.mkdir(parents=True, exist_ok=True)
     tools = {}
-    for name in ("c++", "cc", "ar", "ranlib"):
-        options = f"-target {target.zig}" if name in ("c++", "cc") else ""
-        tools[name] = folder / f"zig-{name}"
-        tools[name].write_text(
-            f'#!/bin/sh\nexec "{sys.executable}" -m ziglang {name} {options} "$@"\n'
-        )
-        tools[name].chmod(0o755)
+    for tool in ("c++", "ar", "ranlib"):
+        options = f"-target {target.zig}" if tool == "c++" else ""
+        tools[tool] = folder / f"zig-{tool}"
+        tools[tool].write_text(WRAPPER.format(python=sys.executable, tool=tool, options=options))
+        tools[tool].chmod(0o755)
     return tools
 
 
@@ -140,8 +151,9 @@ def cmake_options(name: str, target: Target, folder: Path, python: Path) -> list
         "CMAKE_CXX_COMPILER": tools["c++"],
         "CMAKE_AR": tools["ar"],
         "CMAKE_RANLIB": tools["ranlib"],
-        # Paths of the build machine are not part of a wheel.
-        "CMAKE_CXX_FLAGS": f"-ffile-prefix-map={ROOT}=. -g0",
+        # Paths of the build machine are not part of a wheel. nanobind 3.1 prints to stderr without
+        # the header, which Python.h does not include for the stable ABI.
+        "CMAKE_CXX_FLAGS": f"-ffile-prefix-map={ROOT}=. -g0 -include stdio.h",
     }
     if name != "linux-x86_64":
         options["CMAKE_SYSTEM_NAME"] = target.system
