@@ -153,7 +153,7 @@ def cmake_options(name: str, target: Target, folder: Path, python: Path) -> list
         "CMAKE_RANLIB": tools["ranlib"],
         # Paths of the build machine are not part of a wheel. nanobind 3.1 prints to stderr without
         # the header, which Python.h does not include for the stable ABI.
-        "CMAKE_CXX_FLAGS": f"-ffile-prefix-map={ROOT}=. -g0 -include stdio.h",
+        "CMAKE_CXX_FLAGS": f"-ffile-prefix-map={ROOT}=. -g0 -include stdio.h -fomit-frame-pointer",
     }
     if name != "linux-x86_64":
         options["CMAKE_SYSTEM_NAME"] = target.system

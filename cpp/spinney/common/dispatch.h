@@ -39,20 +39,30 @@ template <auto kernel, class Result, class... Arguments>
 struct Versions<kernel, Result (*)(Arguments...)> {
 #if defined(__x86_64__)
 #if defined(__clang__)
-#define SPINNEY_TARGET_AVX512 __attribute__((target("arch=x86-64-v4"), min_vector_width(512)))
+// By feature: with arch=, options such as -mno-avx2 stay in force, and Zig passes them all.
+#define SPINNEY_FEATURES_V3 "avx2,bmi,bmi2,f16c,fma,lzcnt,movbe,popcnt"
+#define SPINNEY_FEATURES_V4 SPINNEY_FEATURES_V3 ",avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
+#define SPINNEY_TARGET_AVX2 __attribute__((target(SPINNEY_FEATURES_V3)))
+#define SPINNEY_TARGET_AVX512 __attribute__((target(SPINNEY_FEATURES_V4), min_vector_width(512)))
 #else
+#define SPINNEY_TARGET_AVX2 __attribute__((target("arch=x86-64-v3")))
 #define SPINNEY_TARGET_AVX512 __attribute__((target("arch=x86-64-v4")))
 #endif
   static Result baseline(Arguments... arguments) {
     return kernel(static_cast<Arguments&&>(arguments)...);
   }
-  __attribute__((target("arch=x86-64-v3"))) static Result avx2(Arguments... arguments) {
+  SPINNEY_TARGET_AVX2 static Result avx2(Arguments... arguments) {
     return kernel(static_cast<Arguments&&>(arguments)...);
   }
   SPINNEY_TARGET_AVX512 static Result avx512(Arguments... arguments) {
     return kernel(static_cast<Arguments&&>(arguments)...);
   }
 #undef SPINNEY_TARGET_AVX512
+#undef SPINNEY_TARGET_AVX2
+#if defined(__clang__)
+#undef SPINNEY_FEATURES_V4
+#undef SPINNEY_FEATURES_V3
+#endif
 
   Result operator()(Arguments... arguments) const {
     switch (instruction_set) {
