@@ -22,8 +22,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_BYTES = 5_000_000
+# Uses of AVX2 and of AVX-512 registers: tens of thousands if the kernels are compiled for them.
+MIN_VECTORS = 5000
 COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+|tcc|icx|nvcc)(-[\d.]+)?$")
-# What a module may link to on Linux; the C++ library is part of the wheel.
 PATHS = re.compile(rb"/(?:home|root|work|tmp|build|Users)/[\w./+-]{4,}")
 
 
@@ -45,6 +46,20 @@ def check_contents(wheel: Path) -> list[str]:
     return problems
 
 
+def check_instructions(wheel: Path) -> list[str]:
+    """Return a problem if the kernels of an x86-64 wheel use baseline instructions only."""
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if re.search(r"\.(so|pyd)$", name))
+        module = archive.extract(name, folder)
+        shown = subprocess.run(
+            ["objdump", "-d", module], capture_output=True, text=True, check=True
+        )
+    counts = {name: shown.stdout.count(f"%{name}") for name in ("ymm", "zmm")}
+    return (
+        [] if min(counts.values()) > MIN_VECTORS else [f"few vector registers are used: {counts}"]
+    )
+
+
 def run_tool(*command: str | Path) -> list[str]:
     """Return the output of a tool as a problem if it fails."""
     run = subprocess.run(
@@ -60,6 +75,8 @@ def check_wheel(wheel: Path) -> list[str]:
     problems += run_tool("twine", "check", "--strict", wheel)
     if "-abi3-" in wheel.name:
         problems += run_tool("abi3audit", "--strict", wheel)
+    if re.search(r"x86_64|amd64", wheel.name) and shutil.which("objdump"):
+        problems += check_instructions(wheel)
     if tag := re.search(r"-(manylinux_\d+_\d+)_(\w+)\.whl$", wheel.name):
         shown = subprocess.run(
             [sys.executable, "-m", "auditwheel", "show", wheel],

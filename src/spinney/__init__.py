@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from spinney.runtime.threads import get_num_threads, set_num_threads
     from spinney.runtime.versions import show_versions
 
-# The only place of the version number: pyproject.toml reads it from here.
+# pyproject.toml reads the version number from here.
 __version__ = "0.2.0"
 
 __all__ = [
