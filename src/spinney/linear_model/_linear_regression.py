@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from scipy import stats
 from sklearn.base import _fit_context
 from sklearn.linear_model import LinearRegression as _SklearnLinearRegression
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from spinney.data.sklearn_versions import check_sample_weight
 from spinney.linear_model._extreme_values import (
     check_coefficients,
     normalize_extreme_weights,
@@ -106,6 +107,8 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Sklea
             if hasattr(self, name):
                 delattr(self, name)
         if self.positive:
+            if sample_weight is not None:
+                sample_weight = check_sample_weight(sample_weight, X)
             self.solver_ = "nnls"
             return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
         X, y = validate_data(
@@ -120,7 +123,7 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Sklea
         )
         weights = sample_weight
         if weights is not None:
-            weights = _check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True)
+            weights = check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True)
             if not weights.any():
                 raise ValueError("sample_weight: expected a positive weight, got zeros only")
             weights = normalize_extreme_weights(weights)
@@ -243,6 +246,11 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Sklea
         return summarise(
             names, coef, errors, confidence=confidence, degrees=float(degrees), facts=facts
         )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self.positive
+        return tags
 
     def _names(self) -> Any:
         names = getattr(self, "feature_names_in_", None)

@@ -11,11 +11,11 @@ from scipy import linalg
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression as _SklearnLogisticRegression
-from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spinney.conformal.mixins import SetsOnRequest
+from spinney.data.sklearn_versions import check_sample_weight, compute_class_weight
 from spinney.linear_model._absolute_penalty import minimise_with_absolute
 from spinney.linear_model._extreme_values import explain_overflow
 from spinney.linear_model._logistic_loss import LogisticObjective
@@ -192,6 +192,7 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _SklearnL
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.array_api_support = False  # the core reads NumPy's arrays
         return tags
 
@@ -202,7 +203,7 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _SklearnL
         """Return the products of row and class weights, or None if there are none."""
         if sample_weight is None and self.class_weight is None:
             return None
-        weights = _check_sample_weight(
+        weights = check_sample_weight(
             sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
         )
         if not weights.any():

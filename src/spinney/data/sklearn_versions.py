@@ -1,0 +1,69 @@
+"""Differences between the supported versions of scikit-learn.
+
+No other module compares versions, so that a higher lower bound removes code only here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from sklearn import utils
+from sklearn.utils import validation
+
+__all__ = [
+    "SKLEARN_VERSION",
+    "check_sample_weight",
+    "compute_class_weight",
+    "mixture_options",
+    "safe_indexing",
+]
+
+SKLEARN_VERSION = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
+
+
+def check_sample_weight(
+    sample_weight: Any, X: Any, *, allow_all_zero_weights: bool = False, **options: Any
+) -> NDArray[Any]:
+    """Check sample weights; scikit-learn rejects weights that are all zero only since 1.9."""
+    if SKLEARN_VERSION >= (1, 9):
+        options["allow_all_zero_weights"] = allow_all_zero_weights
+    weights = validation._check_sample_weight(sample_weight, X, **options)
+    if not allow_all_zero_weights and not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weights  # type: ignore[no-any-return]
+
+
+def compute_class_weight(
+    class_weight: Any, *, classes: Any, y: Any, sample_weight: Any = None
+) -> NDArray[Any]:
+    """Return the weight of each class; scikit-learn uses `sample_weight` only since 1.7."""
+    if sample_weight is None or not isinstance(class_weight, str):
+        return utils.compute_class_weight(class_weight, classes=classes, y=y)  # type: ignore[no-any-return]
+    if SKLEARN_VERSION >= (1, 7):
+        return utils.compute_class_weight(  # type: ignore[no-any-return]
+            class_weight, classes=classes, y=y, sample_weight=sample_weight
+        )
+    weights = check_sample_weight(sample_weight, y)
+    totals = np.bincount(np.searchsorted(classes, y), weights, minlength=len(classes))
+    with np.errstate(divide="ignore"):
+        return totals.sum() / (len(classes) * totals)  # type: ignore[no-any-return]
+
+
+def mixture_options() -> dict[str, Any]:
+    """Return the further arguments of functions of Gaussian mixtures, of scikit-learn >= 1.8."""
+    if SKLEARN_VERSION < (1, 8):
+        return {}
+    from sklearn.utils._array_api import get_namespace
+
+    return {"xp": get_namespace(np.empty(0))[0]}
+
+
+def safe_indexing(X: Any, rows: Any) -> Any:
+    """Select rows; scikit-learn selects rows of Arrow data only since 1.7."""
+    if type(X).__module__.partition(".")[0] != "pyarrow":
+        return utils._safe_indexing(X, rows)
+    rows = np.asarray(rows)
+    return X.take(np.flatnonzero(rows) if rows.dtype == bool else rows)
