@@ -422,7 +422,7 @@ class _Bagging(ModelMethods):
         return state
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.sparse = get_tags(self._get_estimator()).input_tags.sparse
         return tags
 
