@@ -5,6 +5,8 @@ No other module compares versions, so that a higher lower bound removes code onl
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,9 @@ __all__ = [
     "SKLEARN_VERSION",
     "check_sample_weight",
     "compute_class_weight",
+    "liblinear_penalty",
     "mixture_options",
+    "penalty_as_ratio",
     "safe_indexing",
 ]
 
@@ -50,6 +54,32 @@ def compute_class_weight(
     totals = np.bincount(np.searchsorted(classes, y), weights, minlength=len(classes))
     with np.errstate(divide="ignore"):
         return totals.sum() / (len(classes) * totals)  # type: ignore[no-any-return]
+
+
+@contextmanager
+def liblinear_penalty(model: Any) -> Iterator[None]:
+    """Let scikit-learn before 1.8 fit a LogisticRegression without `penalty` by liblinear."""
+    if SKLEARN_VERSION >= (1, 8):
+        yield
+        return
+    given = model.penalty, model.l1_ratio
+    if model.penalty == "deprecated":
+        model.penalty = {0: "l2", None: "l2", 1: "l1"}.get(model.l1_ratio, "elasticnet")
+    model.l1_ratio = None
+    try:
+        yield
+    finally:
+        model.penalty, model.l1_ratio = given
+
+
+def penalty_as_ratio(params: dict[str, Any]) -> dict[str, Any]:
+    """Replace `penalty` of a LogisticRegression, deprecated since 1.8, by `C` and `l1_ratio`."""
+    penalty = params.get("penalty", "deprecated")
+    if penalty == "deprecated":
+        return params
+    C = np.inf if penalty is None else params["C"]
+    ratio = params["l1_ratio"] if penalty == "elasticnet" else float(penalty == "l1")
+    return {**params, "penalty": "deprecated", "C": C, "l1_ratio": ratio}
 
 
 def mixture_options() -> dict[str, Any]:
