@@ -13,19 +13,41 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 from sklearn import utils
-from sklearn.utils import validation
+from sklearn.utils import _safe_indexing
+from sklearn.utils._array_api import get_namespace
+from sklearn.utils.validation import _check_sample_weight
 
 __all__ = [
     "SKLEARN_VERSION",
+    "HtmlMixin",
     "check_sample_weight",
     "compute_class_weight",
     "liblinear_penalty",
     "mixture_options",
     "penalty_as_ratio",
+    "plain_columns",
     "safe_indexing",
 ]
 
 SKLEARN_VERSION = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
+
+
+class HtmlMixin:
+    """Base class of estimators that change `_html_repr`, which scikit-learn calls since 1.7."""
+
+    if SKLEARN_VERSION < (1, 7):
+
+        def _html_repr(self) -> str:
+            return str(utils.estimator_html_repr(self))
+
+        def _repr_html_inner(self) -> str:
+            return self._html_repr()
+
+        def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+            bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+            if "text/html" in bundle:
+                bundle["text/html"] = self._html_repr()
+            return bundle
 
 
 def check_sample_weight(
@@ -34,7 +56,7 @@ def check_sample_weight(
     """Check sample weights; scikit-learn rejects weights that are all zero only since 1.9."""
     if SKLEARN_VERSION >= (1, 9):
         options["allow_all_zero_weights"] = allow_all_zero_weights
-    weights = validation._check_sample_weight(sample_weight, X, **options)
+    weights = _check_sample_weight(sample_weight, X, **options)
     if not allow_all_zero_weights and not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights  # type: ignore[no-any-return]
@@ -86,14 +108,17 @@ def mixture_options() -> dict[str, Any]:
     """Return the further arguments of functions of Gaussian mixtures, of scikit-learn >= 1.8."""
     if SKLEARN_VERSION < (1, 8):
         return {}
-    from sklearn.utils._array_api import get_namespace
-
     return {"xp": get_namespace(np.empty(0))[0]}
+
+
+def plain_columns(thing: Any) -> Any:
+    """Return a list for the columns of a ColumnTransformer's remainder in scikit-learn 1.6."""
+    return thing.data if type(thing).__name__ == "_RemainderColsList" else thing
 
 
 def safe_indexing(X: Any, rows: Any) -> Any:
     """Select rows; scikit-learn selects rows of Arrow data only since 1.7."""
     if type(X).__module__.partition(".")[0] != "pyarrow":
-        return utils._safe_indexing(X, rows)
+        return _safe_indexing(X, rows)
     rows = np.asarray(rows)
     return X.take(np.flatnonzero(rows) if rows.dtype == bool else rows)

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.linear_model import Ridge as _SklearnRidge
 from sklearn.linear_model import RidgeCV as _SklearnRidgeCV
 from sklearn.utils import check_array, check_scalar
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.validation import validate_data
 
@@ -218,6 +219,7 @@ class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _SklearnRidge):  
 
     _parameter_constraints: dict[str, Any] = {
         **_SklearnRidge._parameter_constraints,
+        "alpha": [Interval(numbers.Real, 0, None, closed="left"), "array-like"],
         "n_jobs": [None, numbers.Integral],
     }
 

@@ -152,7 +152,7 @@ def test_sparse_equals_dense(form, fit_intercept, twice):
 
 
 def test_very_wide_sparse_rows_go_to_lsqr():
-    X = sp.random_array((50, 2500), density=0.02, rng=np.random.default_rng(0), format="csr")
+    X = sp.csr_array(sp.random(50, 2500, density=0.02, random_state=0))
     y = np.arange(50.0)
     model = LinearRegression(tol=1e-12).fit(X, y)
     assert model.solver_ == "lsqr"

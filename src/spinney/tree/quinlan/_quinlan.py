@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 from spinney import _core
 from spinney.conformal.mixins import SetsOnRequest
 from spinney.data.core_table import core_table, core_targets
-from spinney.data.sklearn_versions import check_sample_weight
+from spinney.data.sklearn_versions import HtmlMixin, check_sample_weight
 from spinney.data.table import Schema, Table, column_kind, fit_table, read_table
 from spinney.models.methods import ModelMethods
 from spinney.runtime.progress import progress_hook
@@ -49,7 +49,7 @@ def declared_categories(X: Any, declared: Any) -> Any:
 _MOST_WEIGHT = 1e306
 
 
-class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
+class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, HtmlMixin, BaseEstimator):
     """Base class of ID3 and C4.5; not to be used directly."""
 
     classes_: Any
