@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from scipy import stats
 from sklearn.base import _fit_context
 from sklearn.linear_model import LinearRegression as _SklearnLinearRegression
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spinney.data.sklearn_versions import check_sample_weight
@@ -47,6 +49,7 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Sklea
         Whether to copy X with `positive`; without it X is never changed.
     tol : float, default=1e-6
         Tolerance of the iterations for sparse rows with more than 2000 columns; not used otherwise.
+        With scikit-learn 1.6 it is always 1e-6.
     n_jobs : int or None, default=None
         Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
     positive : bool, default=False
@@ -82,6 +85,26 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Sklea
     >>> model.coef_.round(6), round(float(model.intercept_), 6), model.solver_
     (array([ 0.5 , -0.25]), 1.0, 'qr')
     """
+
+    _parameter_constraints: dict[str, Any] = {
+        **_SklearnLinearRegression._parameter_constraints,
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        fit_intercept: bool = True,
+        copy_X: bool = True,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        positive: bool = False,
+    ) -> None:
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.positive = positive
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
