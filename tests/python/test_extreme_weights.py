@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from spinney import _core
 from spinney.data.sample_weights import scale_extreme
+from spinney.data.sklearn_versions import SKLEARN_VERSION
 from spinney.ensemble import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -87,6 +88,8 @@ RELATIVE = {
     "quad tree": QuadTreeRegressor(),
     "histogram boosting without penalty": HistGradientBoostingRegressor(max_iter=20),
 }
+if SKLEARN_VERSION < (1, 8):  # bagging passes the weights to the learner, which has none
+    del RELATIVE["bagging of neighbours"]
 
 
 def _targets(model):

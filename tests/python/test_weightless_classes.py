@@ -46,6 +46,8 @@ def _all_classifiers():
             cls = getattr(importlib.import_module(module.name), name)
             if not inspect.isclass(cls) or not inspect.isfunction(getattr(cls, "fit", None)):
                 continue
+            if not cls.__module__.startswith("spinney."):
+                continue
             if "sample_weight" not in inspect.signature(cls.fit).parameters:
                 continue
             model = cls()

@@ -22,6 +22,7 @@ from sklearn.utils.validation import has_fit_parameter
 import spinney
 from spinney import calibration, ensemble, linear_model, mixture, neighbors, preprocessing, tree
 from spinney.comparison import scaled_linear, scaled_local, scaled_mixture, scaled_neighbors
+from spinney.data.sklearn_versions import SKLEARN_VERSION
 from spinney.tree import pruned_tree
 
 __all__ = [
@@ -242,6 +243,11 @@ _GOWER["sparse"] = "the metric needs a dense table"
 _PRODUCTS = {"sparse_bits": "distances of sparse rows come from products"}
 _LEARNER = _no_weights("`compare` fits without weights")
 
+# Bagging of learners that are not Spinney's trees.
+_OTHER_LEARNERS = {}
+if SKLEARN_VERSION < (1, 8):
+    _OTHER_LEARNERS = _no_weights("scikit-learn before 1.8 passes weights to the learner")
+
 # Checks of scikit-learn that fail.
 WEIGHT_CHECKS = dict.fromkeys(
     (
@@ -249,6 +255,17 @@ WEIGHT_CHECKS = dict.fromkeys(
         "check_sample_weight_equivalence_on_sparse_data",
     ),
     "weights are not repeated rows; see the limits",
+)
+_NO_WEIGHT_CHECKS = dict.fromkeys(
+    (
+        "check_sample_weights_pandas_series",
+        "check_sample_weights_not_an_array",
+        "check_sample_weights_list",
+        "check_sample_weights_shape",
+        "check_sample_weights_not_overwritten",
+        "check_classifiers_one_label_sample_weights",
+    ),
+    "the learner has no weights",
 )
 _LEARNER_CHECKS = {
     "check_do_not_raise_errors_in_init_or_set_params": "parameters of the learner are keywords",
@@ -267,7 +284,7 @@ _MIXTURE = {**_NUMBERS, **_ONE_OUTPUT, **_DENSE, **_OVERFLOW}
 _VALIDATION = {**_PENALTY, "repeated_rows": "the validation rows are drawn"}
 _COUNTS = {"scaled_weights": "pruning counts weights as rows"}
 _FUNCTION = {"model_file": "a model file cannot hold a function"}
-_PRUNED = {"one_row": "needs a row for each fold", **_RECORDS}
+_PRUNED = {"one_row": "needs a row for each fold"}
 _INFINITY = {"refuses_infinity": "scikit-learn's class of this name takes infinite values"}
 _TWO_ROWS = {"one_row": "needs two rows"}
 _AVERAGE = {
@@ -377,8 +394,8 @@ ENTRIES = [
     Entry(
         ensemble.BaggingClassifier,
         {"estimator": neighbors.KNeighborsClassifier(3), "n_estimators": 3},
-        limits=_ONE_OUTPUT | _DRAWN | _NUMBERS | _NEIGHBORS | _OVERFLOW,
-        failed_checks=WEIGHT_CHECKS,
+        limits=_ONE_OUTPUT | _DRAWN | _NUMBERS | _NEIGHBORS | _OVERFLOW | _OTHER_LEARNERS,
+        failed_checks=WEIGHT_CHECKS | (_NO_WEIGHT_CHECKS if _OTHER_LEARNERS else {}),
         variant="neighbors",
         thread_rows=300,
     ),

@@ -13,7 +13,7 @@ import sklearn.ensemble as sk
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.ensemble._base import BaseEnsemble
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
     _num_samples,
@@ -28,6 +28,7 @@ from spinney.adaboost._adaboost import Learners
 from spinney.conformal.mixins import SetsOnRequest
 from spinney.data.core_table import core_table, core_targets, read_for_core
 from spinney.data.sample_weights import check_weights
+from spinney.data.sklearn_versions import safe_indexing
 from spinney.data.table import fit_table
 from spinney.models.forest_store import ForestStore
 from spinney.models.tree_ensembles import VotingTrees
@@ -277,7 +278,7 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
         if self._resamples:
             p = sample_weight / sample_weight.sum()
             rows = random_state.choice(len(p), size=len(p), p=p)
-            estimator.fit(_safe_indexing(X, rows), _safe_indexing(y, rows))
+            estimator.fit(safe_indexing(X, rows), safe_indexing(y, rows))
         else:
             estimator.fit(X, y, sample_weight=sample_weight)
         if iboost == 0:
@@ -527,5 +528,6 @@ class AdaBoostClassifier(SetsOnRequest, Learners, sk.AdaBoostClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.estimator is None or type(self.estimator) in _NATIVE
         return tags

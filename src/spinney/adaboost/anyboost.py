@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize, minimize_scalar
 from sklearn.base import BaseEstimator, _fit_context, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 
 from spinney.adaboost._anyboost_losses import Loss
 from spinney.data.sample_weights import check_weights
+from spinney.data.sklearn_versions import safe_indexing
 from spinney.data.table import check_rows
 from spinney.models.methods import ModelMethods
 from spinney.runtime.progress import progress_hook
@@ -170,7 +171,7 @@ class BaseAnyBoost(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         if has_fit_parameter(learner, "sample_weight"):
             return learner.fit(X, descent, sample_weight=weights)
         rows = random_state.choice(len(descent), size=len(descent), p=weights / weights.sum())
-        return learner.fit(_safe_indexing(X, rows), descent[rows])
+        return learner.fit(safe_indexing(X, rows), descent[rows])
 
     def _find_steps(
         self,

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples
 
 from spinney.boosting._loss import Loss
 from spinney.boosting._settings import Settings
 from spinney.data.sample_weights import scale_extreme
+from spinney.data.sklearn_versions import safe_indexing
 from spinney.data.table import Schema, Table
 from spinney.distributed.partitioned_rows import PartitionedTable
 from spinney.distributed.workers import Checkpoints, Workers
@@ -63,13 +64,13 @@ def drop_zero_weights(given: FitInput) -> FitInput:
 
     return replace(
         given,
-        X=_safe_indexing(X, kept),
-        y=_safe_indexing(y, kept),
+        X=safe_indexing(X, kept),
+        y=safe_indexing(y, kept),
         sample_weight=weights[kept],
         init_score=take(given.init_score),
         groups=take(given.groups),
         time=take(given.time),
-        zero_weight_labels=_safe_indexing(y, np.flatnonzero(weights == 0)),
+        zero_weight_labels=safe_indexing(y, np.flatnonzero(weights == 0)),
     )
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils import indexable
 
 from spinney import _core
 from spinney.boosting._bins import Bins
@@ -20,6 +19,7 @@ from spinney.boosting._own_loss import custom_derivatives
 from spinney.boosting._settings import Settings
 from spinney.data.core_table import core_table
 from spinney.data.sample_weights import scale_extreme
+from spinney.data.sklearn_versions import check_sample_weight, safe_indexing
 from spinney.data.table import Table
 from spinney.distributed.partitioned_rows import PartitionedTable
 from spinney.models.boosted_trees import ScoresInTraining
@@ -158,7 +158,7 @@ def _read_eval_set(estimator: Any, plan: FitPlan, bins: Bins, baseline: Any) -> 
     if sample_weight is not None and n_rows == 0:
         weights = np.empty(0)
     elif sample_weight is not None:
-        weights = _check_sample_weight(
+        weights = check_sample_weight(
             sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
         )
     weights, _ = scale_weights(weights, workers)  # the mean loss does not depend on the scale
@@ -217,7 +217,7 @@ def score_rounds(estimator: Any, scorer: Any, plan: FitPlan, boosters: list[Boos
         if booster.fold.validation_rows is not None:
             X, y = indexable(X, y)
             rows = [
-                values if values is None else _safe_indexing(values, booster.fold.validation_rows)
+                values if values is None else safe_indexing(values, booster.fold.validation_rows)
                 for values in (X, y, sample_weight)
             ]
         booster.score = partial(_score, _model_in_training(estimator, booster), scorer, rows)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import ndcg_score
-from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_array, column_or_1d
 
 from spinney.boosting._fit_plan import FitInput, TrainingData
 from spinney.boosting._loss import Loss
 from spinney.boosting.base import BaseBoosting
+from spinney.data.sklearn_versions import safe_indexing
 from spinney.distributed.workers import LOCAL, NO_CHECKPOINTS, Checkpoints, Workers
 
 __all__ = ["GradientBoostingRanker"]
@@ -206,7 +206,7 @@ class GradientBoostingRanker(BaseBoosting):
             raise ValueError("group: expected the rows of each group to be contiguous")
         if order is not None and _num_samples(given.y) == len(order):
             X, y, init_score = (
-                None if values is None else _safe_indexing(values, order)
+                None if values is None else safe_indexing(values, order)
                 for values in (given.X, given.y, given.init_score)
             )
             given = replace(given, X=X, y=y, init_score=init_score, groups=given.groups[order])
@@ -224,7 +224,7 @@ class GradientBoostingRanker(BaseBoosting):
         X, y, group = eval_set
         order, starts = _contiguous(_group_ids(group, _num_samples(X)))
         if order is not None:
-            X, y = _safe_indexing(X, order), _safe_indexing(y, order)
+            X, y = safe_indexing(X, order), safe_indexing(y, order)
         return X, y, None, starts
 
     def _encode_targets(self, y: Any, labels: Any, workers: Workers) -> NDArray[np.float64]:

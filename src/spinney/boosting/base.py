@@ -13,7 +13,7 @@ from sklearn.base import _fit_context, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
 from spinney import _core
 from spinney.boosting._bins import make_bins
@@ -35,6 +35,7 @@ from spinney.boosting._upgrade import upgrade_booster
 from spinney.boosting._validation_split import split_rows
 from spinney.conformal.mixins import HeldOut
 from spinney.data.sample_weights import scale_extreme
+from spinney.data.sklearn_versions import check_sample_weight
 from spinney.data.table import Schema, Table, fit_table, read_table
 from spinney.data.warm_start import check_same_classes, check_same_columns, check_same_outputs
 from spinney.distributed.agreement import agree_on_columns, narrow_targets, read_own_rows
@@ -481,7 +482,7 @@ class BaseBoosting(BoostedModel):
             return None
         if n_rows == 0:  # a worker may have no rows
             return np.empty(0)
-        return _check_sample_weight(
+        return check_sample_weight(
             sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
         )
 

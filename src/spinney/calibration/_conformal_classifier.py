@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +24,7 @@ from spinney.calibration.probabilities import (
 from spinney.conformal.group_limits import categories_of
 from spinney.conformal.mixins import HeldOut
 from spinney.conformal.rules import SET_METHODS, Floats, check_coverage, class_scores, sets_within
+from spinney.data.sklearn_versions import safe_indexing
 from spinney.data.table import Schema, check_rows, read_categories
 
 __all__ = ["ConformalClassifier"]
@@ -159,7 +160,7 @@ class ConformalClassifier(ClassifierMixin, Wrapper):  # type: ignore[misc]
         if self.method == "split":
             train, held = self._split(X, y)
             self.estimator_ = fit_on(self._model(), X, y, weights, train)
-            rows = _safe_indexing(X, held)
+            rows = safe_indexing(X, held)
             self._unit = unit_of_margins(self.estimator_, rows)
             shares = held_out_shares(self.estimator_, rows, self._known, self._unit)
             own = None if weights is None else weights[held]

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin, clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from spinney.calibration._wrapper import Wrapper, fit_on, group_codes
 from spinney.conformal.group_scale import GroupScale, learn_group_scale
 from spinney.conformal.mixins import HeldOut, predict_with_scale
 from spinney.conformal.rules import Floats, check_coverage, smallest_and_largest_error
+from spinney.data.sklearn_versions import safe_indexing
 from spinney.data.table import check_rows, read_categories
 
 __all__ = ["ConformalRegressor"]
@@ -193,7 +193,7 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
         self.estimators_ = []
         for number, (train, test) in enumerate(folds):
             model = fit_on(self._model(), X, y, weights, train)
-            predicted[test] = np.ravel(model.predict(_safe_indexing(X, test)))
+            predicted[test] = np.ravel(model.predict(safe_indexing(X, test)))
             self._fold_of[test] = number
             self.estimators_.append(model)
         source = f"rows of {len(folds)} folds"
@@ -208,7 +208,7 @@ class ConformalRegressor(RegressorMixin, Wrapper):  # type: ignore[misc]
             self.estimator_ = base.fit(X, y, weights, train)
         else:
             self.estimator_ = fit_on(base, X, y, weights, train)
-        rows = _safe_indexing(X, held)
+        rows = safe_indexing(X, held)
         predicted = (
             self.estimator_.predict_pair(rows)
             if quantiles

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv, train_test_split
-from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+from sklearn.utils import check_random_state, get_tags, indexable
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from spinney.conformal.mixins import HeldOut, find_held_out_rows
+from spinney.data.sklearn_versions import check_sample_weight, safe_indexing
 from spinney.data.table import check_rows, column_of
 from spinney.models.methods import ModelMethods
 
@@ -22,7 +23,7 @@ def fit_on(model: Any, X: Any, y: Any, weights: Any, rows: Any = None) -> Any:
     """Return a copy of a model, fitted on a selection of rows with their weights."""
     model = clone(model)
     if rows is not None:
-        X, y = _safe_indexing(X, rows), _safe_indexing(y, rows)
+        X, y = safe_indexing(X, rows), safe_indexing(y, rows)
         weights = None if weights is None else weights[rows]
     if weights is None:
         return model.fit(X, y)
@@ -56,7 +57,7 @@ class Wrapper(ModelMethods, BaseEstimator):
         X, y = indexable(X, y)
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(
+            weights = check_sample_weight(
                 sample_weight, np.empty((_num_samples(X), 0)), dtype=np.float64,
                 ensure_non_negative=True,
             )  # fmt: skip
@@ -65,7 +66,7 @@ class Wrapper(ModelMethods, BaseEstimator):
                 raise ValueError("sample_weight: expected a positive weight, got zeros only")
             # Custom folds refer to rows by index, so that no row may be dropped.
             if len(kept) < len(weights) and isinstance(self.cv, int | str | np.integer):
-                X, y = _safe_indexing(X, kept), _safe_indexing(y, kept)
+                X, y = safe_indexing(X, kept), safe_indexing(y, kept)
                 weights = weights[kept]
         return X, y, weights
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_array, column_or_1d
 
 from spinney.calibration._wrapper import fit_on
 from spinney.conformal.rules import Floats
 from spinney.data.labels import encode_labels
+from spinney.data.sklearn_versions import safe_indexing
 
 __all__ = [
     "all_classes",
@@ -109,5 +109,5 @@ def fold_shares(
     out = np.empty((len(y), len(classes)))
     for train, test in folds:
         model = fit_on(base, X, y, weights, train)
-        out[test] = held_out_shares(model, _safe_indexing(X, test), classes, unit)
+        out[test] = held_out_shares(model, safe_indexing(X, test), classes, unit)
     return out

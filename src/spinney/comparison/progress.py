@@ -71,7 +71,8 @@ class ComparisonBar:
         traceback: TracebackType | None,
     ) -> None:
         """Remove the bar."""
-        self._progress.stop()
+        if not self._progress.disable:  # Rich before 14 would print an empty line
+            self._progress.stop()
 
     def __call__(self, step: Step) -> None:
         """Update the bar."""

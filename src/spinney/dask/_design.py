@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, check_array
+from sklearn.utils.validation import check_array
 
 from spinney.dask._rows import DaskRows, Part
+from spinney.data.sklearn_versions import check_sample_weight
 from spinney.linear_model.design import Design, Floats
 
 __all__ = ["PartitionedDesign", "PartitionedTargets", "read_design"]
@@ -185,7 +186,7 @@ def _read_partition(part: Part, name: str, numeric: bool) -> Part:
     weights = part.weights
     if weights is not None and len(X):
         # One partition may have only zero weights, but not all of them; read_design checks that.
-        weights = _check_sample_weight(
+        weights = check_sample_weight(
             weights, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=True
         )
     return Part(X, y, weights)

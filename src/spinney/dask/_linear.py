@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from spinney import linear_model
@@ -19,6 +18,7 @@ from spinney.dask._model import (
     SetsMixin,
 )
 from spinney.dask._rows import Part, read_rows
+from spinney.data.sklearn_versions import compute_class_weight
 from spinney.linear_model.penalty import read_penalty
 
 __all__ = ["LinearRegression", "LogisticRegression", "Ridge"]

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight
+
+from spinney.data.sklearn_versions import check_sample_weight
 
 __all__ = ["check_weights", "scale_extreme", "times_class_weights"]
 
@@ -42,7 +43,7 @@ def scale_extreme(weights: Any, largest: float | None = None) -> tuple[Any, int]
 
 def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     """Check weights, and scale extreme ones: only the ratios of weights matter."""
-    weights = _check_sample_weight(
+    weights = check_sample_weight(
         sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
     )
     return scale_extreme(weights)[0]

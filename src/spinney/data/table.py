@@ -301,7 +301,8 @@ def check_rows(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool)
     flat = not _as_frame(X)[1] and getattr(X, "ndim", None) != 2 and np.asarray(X).ndim == 1
     if flat and not reset and hasattr(estimator, "n_features_in_"):
         check_array(np.zeros(len(X)), estimator=estimator)  # raises scikit-learn's own message
-    validate_data(estimator, X, y, reset=reset, skip_check_array=True)
+    native = nw.to_native(X, pass_through=True)
+    validate_data(estimator, native, y, reset=reset, skip_check_array=True)
 
 
 _ALMOST_INFINITE = 1e300
@@ -412,7 +413,8 @@ def _split(estimator: Any, X: Any, is_frame: bool, reset: bool) -> tuple[Columns
         return values.T, range(values.shape[1])
     frame = nw.from_native(X, eager_only=True)
     labels = frame.columns  # raises a ValueError for duplicate names
-    validate_data(estimator, X, reset=reset, skip_check_array=True)  # sets or checks the names
+    # This sets or checks the names.
+    validate_data(estimator, frame.to_native(), reset=reset, skip_check_array=True)
     if 0 in frame.shape:  # raises scikit-learn's own message
         check_array(np.empty(frame.shape), estimator=estimator)
     if frame.implementation.is_pandas():
@@ -576,7 +578,8 @@ def _floats(column: Column, labels: Sequence[Any]) -> Array:
         ends = [int(end) for end in (column.min(), column.max()) if not _is_null(end)]
         _check_integers(ends, np.array(ends, dtype=np.float64), labels)
     if not isinstance(column.dtype, (nw.Float32, nw.Float64)):
-        column = column.cast(nw.Float32 if isinstance(column.dtype, nw.Float16) else nw.Float64)
+        # narwhals has a type of half precision only since 2.23.
+        column = column.cast(nw.Float32 if str(column.dtype) == "Float16" else nw.Float64)
     return column.to_numpy()
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from typing import Any
 from warnings import warn
 
 import numpy as np
 import sklearn.ensemble as sk
 from sklearn.base import _fit_context, is_classifier
-from sklearn.ensemble._bagging import _generate_bagging_indices
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state, compute_sample_weight, get_tags
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import (
-    _check_sample_weight,
     _num_samples,
     check_consistent_length,
     check_is_fitted,
@@ -28,6 +29,7 @@ from spinney.conformal.group_limits import categories_of
 from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, subsample_rows
 from spinney.data.core_table import core_table, core_targets, read_for_core
 from spinney.data.sample_weights import check_weights, scale_extreme
+from spinney.data.sklearn_versions import check_sample_weight
 from spinney.data.table import Schema, fit_table
 from spinney.data.warm_start import check_same_classes, check_same_columns, check_same_outputs
 from spinney.forest.base import tree_progress
@@ -57,6 +59,11 @@ _NATIVE = (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
+_MAX_SAMPLES = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(RealNotInt, 0, 1, closed="right"),
+    None,
+]
 _MAX_OOB_ROWS = 2_500  # out-of-bag rows for intervals and prediction sets
 _MAX_COUNTS = 16_000_000  # bootstrap counts (trees x rows) in memory at a time
 
@@ -132,7 +139,8 @@ class _Bagging(ModelMethods):
         y : array-like of shape (n_rows,)
             The targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Rows are drawn in proportion to these weights; None means equal weights.
+            Rows are drawn in proportion to these weights; None means equal weights. With
+            scikit-learn before 1.8, learners other than Spinney's trees get the weights instead.
         **fit_params : object
             Passed on to the learners, with scikit-learn's metadata routing.
 
@@ -184,7 +192,7 @@ class _Bagging(ModelMethods):
             check_same_columns(before.schema, schema)
         weights, exponent = None, 0
         if sample_weight is not None:
-            weights = _check_sample_weight(
+            weights = check_sample_weight(
                 sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
             )
             weights, exponent = scale_extreme(weights)
@@ -347,19 +355,32 @@ class _Bagging(ModelMethods):
         counts = np.empty((len(seeds), self._n_samples), dtype=np.uint32)
         columns = []
         for i, seed in enumerate(seeds):
-            features, rows = _generate_bagging_indices(
-                seed,
-                self.bootstrap_features,
-                self.bootstrap,
-                self.n_features_in_,
-                self._n_samples,
-                self._max_features,
-                self._max_samples,
-                self._sample_weight,
-            )
+            features, rows = self._draw_sample(seed)
             counts[i] = np.bincount(rows, minlength=self._n_samples)
             columns.append(np.asarray(features))
         return counts, columns
+
+    def _draw_sample(self: Any, seed: Any) -> tuple[Any, Any]:
+        """Draw the columns and rows of one learner."""
+        random_state = check_random_state(seed)
+        n_features, n_rows, weights = self.n_features_in_, self._n_samples, self._sample_weight
+        features = _draw(random_state, n_features, self._max_features, self.bootstrap_features)
+        if weights is None:
+            rows = _draw(random_state, n_rows, self._max_samples, self.bootstrap)
+        else:
+            shares = weights / np.sum(weights)
+            rows = random_state.choice(n_rows, self._max_samples, self.bootstrap, shares)
+        return features, rows
+
+    def _get_estimators_indices(self: Any) -> Iterator[tuple[Any, Any]]:
+        if not self._is_native():
+            return super()._get_estimators_indices()  # type: ignore[misc, no-any-return]
+        return (self._draw_sample(seed) for seed in self._seeds)
+
+    def _fit(self, X: Any, y: Any, max_samples: Any = None, **options: Any) -> Any:
+        # scikit-learn before 1.8 needs a number of rows.
+        max_samples = _num_samples(X) if max_samples is None else max_samples
+        return super()._fit(X, y, max_samples=max_samples, **options)  # type: ignore[misc]
 
     @property
     def estimators_(self) -> Any:
@@ -399,6 +420,11 @@ class _Bagging(ModelMethods):
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
         state.pop("_estimators", None)
         return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = get_tags(self._get_estimator()).input_tags.sparse
+        return tags
 
     @classmethod
     def _upgraded_state(cls, state: dict[str, Any]) -> dict[str, Any]:
@@ -476,6 +502,7 @@ class BaggingClassifier(_Bagging, SetMixin, sk.BaggingClassifier):
 
     _parameter_constraints: dict[str, Any] = {
         **sk.BaggingClassifier._parameter_constraints,
+        "max_samples": _MAX_SAMPLES,
         "oob_score": ["boolean", callable],
         "voting": [StrOptions({"soft", "hard"})],
         "categorical_features": BaseTree._parameter_constraints["categorical_features"],
@@ -647,6 +674,7 @@ class BaggingRegressor(_Bagging, IntervalMixin, sk.BaggingRegressor):
 
     _parameter_constraints: dict[str, Any] = {
         **sk.BaggingRegressor._parameter_constraints,
+        "max_samples": _MAX_SAMPLES,
         "oob_score": ["boolean", callable],
         "categorical_features": BaseTree._parameter_constraints["categorical_features"],
         "callbacks": BaseTree._parameter_constraints["callbacks"],
@@ -731,6 +759,13 @@ def _flatten_targets(y: Any, *, classes: bool) -> Any:
     if y is not None and (classes or np.asarray(y).ndim == 1 or np.asarray(y).shape[1:] == (1,)):
         return column_or_1d(y, warn=True)
     return y
+
+
+def _draw(random_state: Any, n: int, n_drawn: int, replace: bool) -> Any:
+    """Draw `n_drawn` of the integers below `n`."""
+    if replace:
+        return random_state.randint(0, n, n_drawn)
+    return sample_without_replacement(n, n_drawn, random_state=random_state)
 
 
 def _tree_seed(seed: Any) -> int:

@@ -13,11 +13,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context, is_classifier
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import compute_class_weight, compute_sample_weight
+from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
 )
@@ -25,6 +24,7 @@ from sklearn.utils.validation import (
 from spinney import _core
 from spinney.data.core_table import core_table, core_targets, read_for_core
 from spinney.data.sample_weights import scale_extreme, times_class_weights
+from spinney.data.sklearn_versions import check_sample_weight, compute_class_weight
 from spinney.data.table import Schema, Table, fit_table, read_table
 from spinney.data.warm_start import check_same_classes, check_same_columns, check_same_outputs
 from spinney.distributed.workers import LOCAL, Workers
@@ -259,7 +259,7 @@ class BaseForest(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMet
         self.categories_ = list(schema.categories)
         exponent = 0
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(
+            sample_weight = check_sample_weight(
                 sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
             )
             sample_weight, exponent = scale_extreme(sample_weight)

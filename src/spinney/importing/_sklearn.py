@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from spinney.data.sklearn_versions import penalty_as_ratio
 from spinney.importing._sklearn_trees import (
     read_booster,
     read_forest,
@@ -123,8 +124,18 @@ def from_sklearn(model: Any) -> Any:
 
 def _with_state(source: Any, target: type) -> Any:
     """Return a Spinney estimator with copies of the fitted attributes."""
-    model: Any = target(**shared_params(source, target))
     params = source.get_params(deep=False)
+    shared = shared_params(source, target)
+    if target.__name__ == "LogisticRegression":
+        # Versions before 1.8 may fit one class against the rest.
+        by_class = params.get("multi_class") == "ovr" or params["solver"] == "liblinear"
+        if by_class and len(source.classes_) > 2:
+            raise ValueError(
+                "model: expected a LogisticRegression with one model of all classes, got one class "
+                "against the rest (solver='liblinear' or multi_class='ovr')"
+            )
+        shared = penalty_as_ratio(shared)
+    model: Any = target(**shared)
     vars(model).update({k: copy.deepcopy(v) for k, v in vars(source).items() if k not in params})
     return model
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
+from spinney.data.sklearn_versions import safe_indexing
 from spinney.inspection._row_scores import find_score
 from spinney.inspection.importances import Importances, score_name
 from spinney.inspection.permutation import read_groups
@@ -105,9 +105,9 @@ def drop_column_importance(
         train, test = folds[fold]
         kept = view.without(dropped[number])
         more = {} if weights is None else {"sample_weight": weights[train]}
-        fresh.fit(_safe_indexing(kept, train), y[train], **more)
+        fresh.fit(safe_indexing(kept, train), y[train], **more)
         test_weights = None if weights is None else as_weights(weights[test], len(test))
-        return find_score(fresh, scoring, y[test], test_weights)(_safe_indexing(kept, test))
+        return find_score(fresh, scoring, y[test], test_weights)(safe_indexing(kept, test))
 
     n_fits = len(folds) * len(dropped)
     results = fit_again(

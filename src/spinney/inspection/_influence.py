@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 from scipy.special import expit
 from sklearn.utils import check_array
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from spinney.data.sklearn_versions import check_sample_weight
 from spinney.inspection.table_view import as_numbers, as_vector
 from spinney.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
 from spinney.linear_model.penalty import read_penalty
@@ -109,7 +110,7 @@ def influence(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Influenc
         raise ValueError(f"y: expected {len(rows)} values, one for each row, got {len(targets)}")
     weights = np.ones(len(rows))
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+        weights = check_sample_weight(sample_weight, rows, ensure_non_negative=True)
     if isinstance(model, LogisticRegression):
         return _logistic_influence(model, rows, targets, weights)
     return _least_squares_influence(model, rows, as_numbers(targets, "y"), weights)

@@ -14,11 +14,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from spinney.conformal.mixins import MarginSets
 from spinney.data.labels import encode_labels
+from spinney.data.sklearn_versions import check_sample_weight
 from spinney.linear_model._columns import Columns, is_constant, power_of_two
 from spinney.linear_model._distinct_rows import DistinctRows
 from spinney.linear_model._pinball import minimise
@@ -137,7 +138,7 @@ class HalfspaceClassifier(MarginSets, ClassifierMixin, ModelMethods, BaseEstimat
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind not in ("binary", "multiclass"):
             raise ValueError(f"y: expected two classes, got a target of type {kind}")
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         counted = weights > 0
         classes, codes = encode_labels(y)
         if len(classes) > 2:

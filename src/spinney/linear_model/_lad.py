@@ -14,10 +14,11 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from spinney.conformal.mixins import HeldOut, IntervalMixin, subsample_rows
+from spinney.data.sklearn_versions import check_sample_weight
 from spinney.linear_model._columns import Columns, power_of_two
 from spinney.linear_model._distinct_rows import DistinctRows
 from spinney.linear_model._pinball import minimise
@@ -141,7 +142,7 @@ class LADRegressor(IntervalMixin, RegressorMixin, ModelMethods, BaseEstimator):
             self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=True
         )
         y = np.asarray(y, dtype=np.float64)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if sparse.issparse(X):
             X = X.toarray()
         # The rounding of BLAS depends on its threads, and would choose between equally good fits.

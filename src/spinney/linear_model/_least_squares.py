@@ -269,6 +269,8 @@ def _shortest(upper: Floats, right: Floats, lengths: Floats, rank: int, toleranc
     `rank` columns span the others. Rounding errors in the sums that express the others are set to
     zero. Otherwise the units of a column that is not part of the dependence could enlarge them.
     """
+    if rank == 0:
+        return np.zeros((len(lengths), right.shape[1]))
     q, r, order = linalg.qr(upper, mode="economic", pivoting=True, check_finite=False)
     within = r[:rank, :rank]
     sums = linalg.solve_triangular(within, r[:rank, rank:])

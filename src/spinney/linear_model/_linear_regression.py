@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import scipy.sparse as sp
 from scipy import stats
 from sklearn.base import _fit_context
 from sklearn.linear_model import LinearRegression as _SklearnLinearRegression
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from spinney.data.sklearn_versions import check_sample_weight
 from spinney.linear_model._extreme_values import (
     check_coefficients,
     normalize_extreme_weights,
@@ -46,6 +49,7 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Sklea
         Whether to copy X with `positive`; without it X is never changed.
     tol : float, default=1e-6
         Tolerance of the iterations for sparse rows with more than 2000 columns; not used otherwise.
+        With scikit-learn 1.6 it is always 1e-6.
     n_jobs : int or None, default=None
         Number of threads; None is the value of `spinney.set_num_threads`. The result is the same.
     positive : bool, default=False
@@ -82,6 +86,26 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Sklea
     (array([ 0.5 , -0.25]), 1.0, 'qr')
     """
 
+    _parameter_constraints: dict[str, Any] = {
+        **_SklearnLinearRegression._parameter_constraints,
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        fit_intercept: bool = True,
+        copy_X: bool = True,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        positive: bool = False,
+    ) -> None:
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.positive = positive
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
         """Fit the model.
@@ -106,6 +130,8 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Sklea
             if hasattr(self, name):
                 delattr(self, name)
         if self.positive:
+            if sample_weight is not None:
+                sample_weight = check_sample_weight(sample_weight, X)
             self.solver_ = "nnls"
             return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
         X, y = validate_data(
@@ -120,7 +146,7 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Sklea
         )
         weights = sample_weight
         if weights is not None:
-            weights = _check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True)
+            weights = check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True)
             if not weights.any():
                 raise ValueError("sample_weight: expected a positive weight, got zeros only")
             weights = normalize_extreme_weights(weights)
@@ -243,6 +269,11 @@ class LinearRegression(RowwisePredictions, ModelMethods, LinearIntervals, _Sklea
         return summarise(
             names, coef, errors, confidence=confidence, degrees=float(degrees), facts=facts
         )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self.positive
+        return tags
 
     def _names(self) -> Any:
         names = getattr(self, "feature_names_in_", None)

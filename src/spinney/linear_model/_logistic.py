@@ -11,11 +11,16 @@ from scipy import linalg
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression as _SklearnLogisticRegression
-from sklearn.utils import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils._param_validation import Hidden, StrOptions
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spinney.conformal.mixins import SetsOnRequest
+from spinney.data.sklearn_versions import (
+    check_sample_weight,
+    compute_class_weight,
+    liblinear_penalty,
+)
 from spinney.linear_model._absolute_penalty import minimise_with_absolute
 from spinney.linear_model._extreme_values import explain_overflow
 from spinney.linear_model._logistic_loss import LogisticObjective
@@ -117,6 +122,50 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _SklearnL
     (8, 0.974)
     """
 
+    _parameter_constraints: dict[str, Any] = {
+        **_SklearnLogisticRegression._parameter_constraints,
+        "penalty": [
+            StrOptions({"l1", "l2", "elasticnet"}),
+            None,
+            Hidden(StrOptions({"deprecated"})),
+        ],
+    }
+    _parameter_constraints.pop("multi_class", None)
+    multi_class = "deprecated"  # scikit-learn before 1.8 reads it
+
+    def __init__(
+        self,
+        penalty: str | None = "deprecated",
+        *,
+        C: float = 1.0,
+        l1_ratio: float | None = 0.0,
+        dual: bool = False,
+        tol: float = 1e-4,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1,
+        class_weight: Any = None,
+        random_state: Any = None,
+        solver: str = "lbfgs",
+        max_iter: int = 100,
+        verbose: int = 0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.dual = dual
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.solver = solver
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegression:
         """Fit the model.
@@ -138,8 +187,16 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _SklearnL
         self._spread: Floats | None = None
         self.is_separated_ = False
         if self.solver == "liblinear" or getattr(self, "_skl_callbacks", None):
+            if self.solver == "liblinear" and type_of_target(y) == "multiclass":
+                # scikit-learn before 1.8 fits one class against the rest.
+                raise ValueError(
+                    "The 'liblinear' solver does not support multiclass classification (n_classes "
+                    ">= 3). Either use another solver or wrap the estimator in a "
+                    "OneVsRestClassifier to keep applying a one-versus-rest scheme."
+                )
             self.solver_ = self.solver
-            return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+            with liblinear_penalty(self):
+                return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
         penalty, share = read_penalty(self)
         if self.dual:
             raise ValueError(f"Solver {self.solver} supports only dual=False, got dual={self.dual}")
@@ -192,6 +249,8 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _SklearnL
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = self.solver != "liblinear"
         tags.array_api_support = False  # the core reads NumPy's arrays
         return tags
 
@@ -202,7 +261,7 @@ class LogisticRegression(RowwiseDecision, SetsOnRequest, ModelMethods, _SklearnL
         """Return the products of row and class weights, or None if there are none."""
         if sample_weight is None and self.class_weight is None:
             return None
-        weights = _check_sample_weight(
+        weights = check_sample_weight(
             sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
         )
         if not weights.any():

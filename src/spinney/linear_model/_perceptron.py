@@ -246,6 +246,11 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
         super().partial_fit(X, y, classes, sample_weight)
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _check_variant(self) -> None:
         if self._uses_sklearn_solver() and self.variant != "last":
             raise ValueError(
@@ -255,10 +260,19 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
     def _uses_sklearn_solver(self) -> bool:
         return bool(self.penalty is not None or self.early_stopping)
 
-    # scikit-learn's `fit` validates, allocates the coefficients and calls one of these two methods.
+    # scikit-learn's `fit` validates, allocates the coefficients and calls one of these two methods;
+    # `others` are arguments of versions before 1.8.
 
     def _fit_binary(
-        self, X: Any, y: Any, *, alpha: Any, sample_weight: Any, learning_rate: Any, max_iter: int
+        self,
+        X: Any,
+        y: Any,
+        *,
+        alpha: Any,
+        sample_weight: Any,
+        learning_rate: Any,
+        max_iter: int,
+        **others: Any,
     ) -> None:
         if self._uses_sklearn_solver():
             super()._fit_binary(
@@ -268,6 +282,7 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
                 sample_weight=sample_weight,
                 learning_rate=learning_rate,
                 max_iter=max_iter,
+                **others,
             )
             return
         random = check_random_state(self.random_state)
@@ -283,7 +298,15 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
         )
 
     def _fit_multiclass(
-        self, X: Any, y: Any, *, alpha: Any, learning_rate: Any, sample_weight: Any, max_iter: int
+        self,
+        X: Any,
+        y: Any,
+        *,
+        alpha: Any,
+        learning_rate: Any,
+        sample_weight: Any,
+        max_iter: int,
+        **others: Any,
     ) -> None:
         if self._uses_sklearn_solver():
             super()._fit_multiclass(
@@ -293,6 +316,7 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
                 learning_rate=learning_rate,
                 sample_weight=sample_weight,
                 max_iter=max_iter,
+                **others,
             )
             return
         seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=len(self.classes_))
@@ -324,6 +348,8 @@ class Perceptron(RowwiseDecision, MarginSets, ModelMethods, sklearn.linear_model
         weights = np.asarray(sample_weight, dtype=np.float64)
         if (weights < 0).any():
             raise ValueError(f"sample_weight: expected weights >= 0, got {weights.min()}")
+        if not weights.any():
+            raise ValueError("sample_weight: expected a positive weight, got zeros only")
         weighted = np.where(positive, factors[:, :1], factors[:, 1:]) * weights
         steps = np.where(positive, 1.0, -1.0) * weighted * float(self.eta0)
         coef = np.reshape(self.coef_, (len(positive), -1))

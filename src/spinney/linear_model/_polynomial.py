@@ -12,9 +12,10 @@ from numpy.polynomial import Polynomial, legendre
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spinney.conformal.mixins import read_calibration
+from spinney.data.sklearn_versions import check_sample_weight
 from spinney.linear_model._extreme_values import extreme_exponents, normalize_extreme_weights
 from spinney.linear_model._linear_regression import LinearRegression
 from spinney.linear_model.design import Floats
@@ -116,7 +117,7 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, ModelMethods, BaseE
         """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=True)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(
+            sample_weight = check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
             sample_weight = normalize_extreme_weights(sample_weight)

@@ -14,10 +14,12 @@ from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.linear_model import Ridge as _SklearnRidge
 from sklearn.linear_model import RidgeCV as _SklearnRidgeCV
 from sklearn.utils import check_array, check_scalar
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import _routing_enabled
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from spinney import _core
+from spinney.data.sklearn_versions import check_sample_weight
 from spinney.linear_model._extreme_values import (
     check_coefficients,
     explain_overflow,
@@ -60,7 +62,7 @@ def _read(
         ensure_min_samples=min_rows,
     )
     if sample_weight is not None:
-        sample_weight = _check_sample_weight(
+        sample_weight = check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
     return X, y, sample_weight
@@ -217,6 +219,7 @@ class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _SklearnRidge):  
 
     _parameter_constraints: dict[str, Any] = {
         **_SklearnRidge._parameter_constraints,
+        "alpha": [Interval(numbers.Real, 0, None, closed="left"), "array-like"],
         "n_jobs": [None, numbers.Integral],
     }
 
@@ -299,6 +302,9 @@ class Ridge(RowwisePredictions, ModelMethods, LinearIntervals, _SklearnRidge):  
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.solver != "svd" and (
+            self.solver != "cholesky" or not self.fit_intercept
+        )
         tags.array_api_support = False  # the core reads NumPy's arrays
         return tags
 
@@ -523,6 +529,7 @@ class RidgeCV(RowwisePredictions, ModelMethods, LinearIntervals, _SklearnRidgeCV
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.array_api_support = False  # the core reads NumPy's arrays
         return tags
 

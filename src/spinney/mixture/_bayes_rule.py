@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spinney.conformal.mixins import SetsOnRequest
 from spinney.data.labels import encode_labels
+from spinney.data.sklearn_versions import check_sample_weight
 from spinney.models.methods import ModelMethods
 
 __all__ = ["BayesRule"]
@@ -40,7 +41,7 @@ class BayesRule(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator, met
         """Return rows of positive weight, their class codes and weights; set the priors."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self.classes_, codes = encode_labels(y)
         weighted = weights > 0
         if not weighted.all():

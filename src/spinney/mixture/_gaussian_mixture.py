@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as SkGaussianMixture
 from sklearn.mixture._gaussian_mixture import _compute_precision_cholesky_from_precisions
 from sklearn.utils import check_random_state
-from sklearn.utils._array_api import get_namespace
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from spinney.data.sklearn_versions import check_sample_weight, mixture_options
 from spinney.mixture._starts import initial_components
 from spinney.mixture.em import Components, EmResult, WeightedRows, core_mixture, run_em
 from spinney.models.methods import ModelMethods
@@ -191,7 +191,7 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         used, weights = X, None
         if sample_weight is not None:
-            weights = _check_sample_weight(
+            weights = check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
             positive = weights > 0
@@ -202,7 +202,7 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
                 f"Expected n_samples >= n_components but got n_components = {self.n_components}, "
                 f"n_samples = {used.shape[0]}"
             )
-        self._check_parameters(used, xp=get_namespace(used)[0])
+        self._check_parameters(used, **mixture_options())
         # Results of BLAS may depend on its number of threads, and the matrices here are small.
         with threadpool_limits(limits=1, user_api="blas"):
             rows = WeightedRows.about_their_mean(used, weights, effective_n_jobs(self.n_jobs))
@@ -298,7 +298,7 @@ class GaussianMixture(ModelMethods, SkGaussianMixture):
         if self.precisions_init is not None:
             precisions = np.asarray(self.precisions_init, dtype=np.float64)
             factors = _compute_precision_cholesky_from_precisions(
-                precisions, self.covariance_type, xp=get_namespace(precisions)[0]
+                precisions, self.covariance_type, **mixture_options()
             )
             has_matrices = self.covariance_type in ("full", "tied")
             covariances = np.linalg.inv(precisions) if has_matrices else 1 / precisions

@@ -87,7 +87,8 @@ def dtype_by_name(name: Any) -> np.dtype[Any]:
     if type(name) is not str or "," in name:
         raise ValueError(f"invalid dtype {name!r}")
     dtype = np.dtype(name)
-    if not (dtype.char in _NUMBERS or dtype.kind in "mMUSO" or dtype.char in "FD"):
+    is_supported = dtype.char in _NUMBERS or dtype.kind in "mMUSO" or dtype.char in "FD"
+    if not is_supported or dtype.itemsize < 0:  # sizes overflow in NumPy 2.0
         raise ValueError(f"unsupported dtype {name!r}")
     return dtype
 

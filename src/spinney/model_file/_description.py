@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from spinney.data.sklearn_versions import plain_columns
 from spinney.model_file._array_parts import Record, is_plain_array, record_of_array
 from spinney.model_file._search_trees import is_search_tree, parts_of_search_tree
 from spinney.model_file.allowed_classes import name_of_class, name_of_score_function
@@ -72,6 +73,7 @@ class Description:
         return {"ref": number}
 
     def _node(self, thing: Any, location: str) -> Record:
+        thing = plain_columns(thing)
         kind = type(thing)
         if kind in _COLLECTIONS:
             items = sorted(thing, key=repr) if kind in (set, frozenset) else thing

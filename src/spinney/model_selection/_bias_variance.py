@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils import indexable
 
+from spinney.data.sklearn_versions import safe_indexing
 from spinney.model_selection.refits import fit_again, seeds_for
 
 __all__ = ["BiasVariance", "bias_variance"]
@@ -200,6 +201,6 @@ def _sampler(data: Any, train_size: int | float) -> Any:
 
     def draw(rng: np.random.Generator) -> tuple[Any, Any]:
         rows = rng.integers(n_rows, size=n)
-        return _safe_indexing(X, rows), _safe_indexing(y, rows)
+        return safe_indexing(X, rows), safe_indexing(y, rows)
 
     return draw

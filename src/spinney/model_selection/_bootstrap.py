@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils import indexable
 
+from spinney.data.sklearn_versions import safe_indexing
 from spinney.model_selection.refits import fit_again, seeds_for
 
 __all__ = ["Bootstrap", "bootstrap"]
@@ -149,7 +150,7 @@ def bootstrap(
 
     def fit_sample(i: int, model: Any) -> Any:
         rows = np.random.default_rng(seeds[i]).integers(n_rows, size=n_rows)
-        model.fit(_safe_indexing(X, rows), _safe_indexing(y, rows))
+        model.fit(safe_indexing(X, rows), safe_indexing(y, rows))
         out_of_sample = np.ones(n_rows, dtype=bool)
         out_of_sample[rows] = False
         return (

@@ -16,10 +16,11 @@ from sklearn.base import (
     is_regressor,
 )
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, subsample_rows
 from spinney.data.labels import encode_labels
+from spinney.data.sklearn_versions import check_sample_weight
 from spinney.models.methods import ModelMethods
 from spinney.neighbors._neighborhoods import LOCAL_METRICS
 from spinney.neighbors._smoother import KERNEL_SUPPORTS, LocalFits, Smoother, Width
@@ -76,7 +77,7 @@ class BaseLocal(ModelMethods, BaseEstimator, metaclass=ABCMeta):
         self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=is_regressor(self))
         targets = self._encode(y)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         has_weight = weights > 0
         if not has_weight.any():
             raise ValueError("sample_weight: expected at least one positive weight, got only zeros")

@@ -259,6 +259,7 @@ class NeighborSearch(ModelMethods):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
         if self._has_name(*MIXED):
             tags.input_tags.allow_nan = True
             tags.input_tags.categorical = True

@@ -11,12 +11,12 @@ from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, _fit_context
 from sklearn.utils.validation import (
     _check_feature_names_in,
-    _check_sample_weight,
     check_is_fitted,
     validate_data,
 )
 from threadpoolctl import threadpool_limits
 
+from spinney.data.sklearn_versions import check_sample_weight
 from spinney.mixture.em import Components, WeightedRows, sum_moments
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
@@ -135,7 +135,7 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimat
         X = validate_data(self, X, dtype=[np.float64, np.float32])
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(
+            weights = check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
             positive = weights > 0
@@ -171,7 +171,9 @@ class Whitener(OneToOneFeatureMixin, TransformerMixin, ModelMethods, BaseEstimat
         elif self.method == "cholesky":
             factor, self._sources = _leading_cholesky(correlation, self.tol)
             self.rank_ = len(self._sources)
-            inverse = solve_triangular(factor[self._sources], np.eye(self.rank_), lower=True)
+            inverse = np.eye(self.rank_)
+            if self.rank_ > 0:
+                inverse = solve_triangular(factor[self._sources], inverse, lower=True)
             self.whitening_ = np.zeros((self.rank_, n_features))
             self.whitening_[:, self._sources] = inverse / units[self._sources]
             self.unwhitening_ = factor * units[:, None]

@@ -35,6 +35,8 @@ def histogram_of(values: NDArray[Any], bins: int = _BINS) -> Histogram | None:
         counts, edges = np.histogram(values, bins=edges)
     except ValueError:  # the range is too narrow for bins of positive width
         return None
+    if not (np.diff(edges) > 0).all():  # NumPy 2.0 raises no error
+        return None
     return Histogram([float(edge) for edge in edges], [int(count) for count in counts])
 
 

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.utils import Bunch, _safe_indexing
+from sklearn.utils import Bunch
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from spinney import _core
 from spinney.data.sample_weights import check_weights
+from spinney.data.sklearn_versions import safe_indexing
 from spinney.models.tree import Tree
 
 __all__ = ["by_cross_validation", "by_reduced_error", "link_alphas"]
@@ -230,11 +231,11 @@ def by_cross_validation(
     totals = np.zeros(len(folds))
     for fold, (train, test) in enumerate(folds):
         weights = {} if sample_weight is None else {"sample_weight": weight[train]}
-        grown = clone(whole).fit(_safe_indexing(X, train), _safe_indexing(y, train), **weights)
+        grown = clone(whole).fit(safe_indexing(X, train), safe_indexing(y, train), **weights)
         steps, fold_losses = path_losses(
             grown.tree_,
-            grown.decision_path(_safe_indexing(X, test)),
-            _codes(grown, _safe_indexing(y, test)),
+            grown.decision_path(safe_indexing(X, test)),
+            _codes(grown, safe_indexing(y, test)),
             weight=weight[test],
             node_alpha=link_alphas(grown.tree_, by)[2],
             loss=_loss(grown),

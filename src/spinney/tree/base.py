@@ -24,6 +24,7 @@ from spinney import _core
 from spinney.data.core_table import core_table, core_targets
 from spinney.data.labels import encode_labels
 from spinney.data.sample_weights import check_weights, scale_extreme, times_class_weights
+from spinney.data.sklearn_versions import HtmlMixin
 from spinney.data.table import Schema, Table, fit_table, read_table
 from spinney.models.methods import ModelMethods
 from spinney.models.tree import Tree
@@ -95,7 +96,7 @@ def renamed_criterion(criterion: str) -> str:
     return "squared_error"
 
 
-class BaseTree(MultiOutputMixin, ModelMethods, BaseEstimator, metaclass=ABCMeta):
+class BaseTree(MultiOutputMixin, ModelMethods, HtmlMixin, BaseEstimator, metaclass=ABCMeta):
     """Base class of the trees; not to be used directly."""
 
     # Metadata routing must not request "check_input": pipelines do not pass it on.

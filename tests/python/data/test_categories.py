@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pandas.api.types import is_numeric_dtype
 
 from spinney.data.table import read_table
 from support.frames import (
@@ -213,17 +214,19 @@ def test_large_integers_with_nulls_stay_exact_as_categories():
         pd.DataFrame({"a": pd.array(values, dtype="int64[pyarrow]")}),
         pl.DataFrame({"a": values}),
         pl.DataFrame({"a": pl.Series(values, dtype=pl.UInt64)}),
-        pl.DataFrame({"a": pl.Series(values, dtype=pl.Int128)}),
         pa.table({"a": values}),
     ]
+    if hasattr(pl, "Int128"):  # not in the first versions of Polars 1
+        frames.append(pl.DataFrame({"a": pl.Series(values, dtype=pl.Int128)}))
     for X in frames:
         _, table, schema = fit(X, categorical_features=["a"])
         assert schema.categories[0].tolist() == [BIG, BIG + 1]
         assert table.columns[0].tolist() == [1, -1, 0]
     wide = pl.DataFrame({"a": pl.Series([2**64 - 1, 2**64 - 2], dtype=pl.UInt64)})
     assert fit(wide, categorical_features=[0])[1].columns[0].tolist() == [1, 0]
-    with pytest.raises(ValueError, match=f"column 'a'.*got {2**100}"):
-        fit(pl.DataFrame({"a": pl.Series([1, 2**100], dtype=pl.Int128)}))
+    if hasattr(pl, "Int128"):
+        with pytest.raises(ValueError, match=f"column 'a'.*got {2**100}"):
+            fit(pl.DataFrame({"a": pl.Series([1, 2**100], dtype=pl.Int128)}))
 
 
 def test_nan_is_a_missing_category():
@@ -337,7 +340,7 @@ MOMENT = datetime.datetime(2020, 1, 2)
 )
 @pytest.mark.parametrize("option", ["from_dtype", None, ["when"]])
 def test_columns_of_unsupported_types_raise(X, option):
-    if option != "from_dtype" and isinstance(X, pd.DataFrame) and X["ok"].dtype == "str":
+    if option != "from_dtype" and isinstance(X, pd.DataFrame) and not is_numeric_dtype(X["ok"]):
         option = ["ok", *(option or [])]
     with pytest.raises(ValueError, match=r"column 'when': expected .*, got "):
         fit(X, categorical_features=option)

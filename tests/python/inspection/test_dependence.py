@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.inspection import partial_dependence as sklearn_dependence
 from sklearn.neighbors import KNeighborsRegressor as SklearnNeighbors
 
+from spinney.data.sklearn_versions import SKLEARN_VERSION
 from spinney.ensemble import (
     AdaBoostClassifier,
     BaggingRegressor,
@@ -182,6 +183,9 @@ def test_result_does_not_depend_on_the_number_of_threads(kind):
         )
 
 
+@pytest.mark.skipif(
+    SKLEARN_VERSION < (1, 7), reason="partial_dependence has custom_values since scikit-learn 1.7"
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 def test_dependence_matches_scikit_learn(dtype):
     random = np.random.default_rng(0)

@@ -9,6 +9,7 @@ from sklearn.inspection import permutation_importance as sklearn_importance
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold, cross_val_score
 
+from spinney.data.sklearn_versions import SKLEARN_VERSION
 from spinney.ensemble import (
     AdaBoostClassifier,
     ExtraTreesClassifier,
@@ -60,7 +61,14 @@ def test_permutation_for_classification_matches_scikit_learn(scoring):
         (False, None),
         (False, "neg_mean_absolute_error"),
         (False, "neg_root_mean_squared_error"),
-        (False, "neg_median_absolute_error"),
+        pytest.param(
+            False,
+            "neg_median_absolute_error",
+            marks=pytest.mark.skipif(
+                SKLEARN_VERSION < (1, 8),
+                reason="before scikit-learn 1.8 equal weights change the median",
+            ),
+        ),
         (True, None),
         (True, "neg_log_loss"),
         (True, "roc_auc"),

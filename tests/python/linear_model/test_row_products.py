@@ -168,5 +168,5 @@ def test_damaged_sparse_rows_raise():
     model = Ridge().fit(np.eye(3), [1.0, 2.0, 3.0])
     rows = sp.csr_array(np.eye(3))
     rows.indices[1] = 1000
-    with pytest.raises(ValueError, match="indices"):
+    with pytest.raises(ValueError, match=r"ind(ices|ex)"):
         model.predict(rows)

@@ -238,8 +238,8 @@ def test_column_transformers_are_saved_and_functions_raise(tmp_path: Path) -> No
         assert list(loaded[0].get_feature_names_out()) == list(model[0].get_feature_names_out())
     target = TransformedTargetRegressor(LinearRegression()).fit(X, NUMBERS)
     assert_same(target, round_trip(target, tmp_path), QUERIES)
-    with pytest.raises(TypeError, match=r"FunctionTransformer\.func is the function numpy\.log1p"):
-        spinney.save(FunctionTransformer(np.log1p), tmp_path / "model")
+    with pytest.raises(TypeError, match=r"\.func is the function numpy\.nan_to_num"):
+        spinney.save(FunctionTransformer(np.nan_to_num), tmp_path / "model")
     with pytest.raises(TypeError, match=r"\.inverse_func is the class numpy\.float32"):
         spinney.save(FunctionTransformer(inverse_func=np.float32), tmp_path / "model")
 

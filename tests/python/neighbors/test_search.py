@@ -134,7 +134,7 @@ def test_metrics_as_callables_objects_and_matrices():
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
 def test_sparse_rows(metric):
-    X = sp.random_array((80, 20), density=0.2, rng=np.random.default_rng(5), format="csr")
+    X = sp.csr_array(sp.random(80, 20, density=0.2, random_state=5))
     dense = NearestNeighbors(n_neighbors=6, metric=metric, algorithm="brute").fit(X.toarray())
     expected = dense.kneighbors(X.toarray()[:10])
     search = NearestNeighbors(n_neighbors=6, metric=metric).fit(X)

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from spinney import plot
+from spinney.data.sklearn_versions import SKLEARN_VERSION
 from spinney.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from spinney.inspection import partial_dependence as our_dependence
 from spinney.inspection import permutation_importance as our_importance
@@ -26,6 +27,10 @@ from spinney.plot.calculate_scores import calculate_confusion
 from spinney.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 mpl.use("agg")
+
+HAS_CUSTOM_VALUES = pytest.mark.skipif(
+    SKLEARN_VERSION < (1, 7), reason="partial_dependence has custom_values since scikit-learn 1.7"
+)
 
 
 @pytest.fixture
@@ -93,6 +98,7 @@ def test_importances_without_spread_have_no_error_bars():
 # ------------------------------------------------------------------ dependence
 
 
+@HAS_CUSTOM_VALUES
 def test_partial_dependence_equals_that_of_scikit_learn(ax):
     X, y = load_diabetes(return_X_y=True)
     model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
@@ -106,6 +112,7 @@ def test_partial_dependence_equals_that_of_scikit_learn(ax):
     assert np.allclose(rows[-1].get_ydata(), theirs["individual"][0][-1])
 
 
+@HAS_CUSTOM_VALUES
 def test_partial_dependence_on_two_columns(ax):
     X, y = load_iris(return_X_y=True)
     model = RandomForestClassifier(10, random_state=0).fit(X, y)

@@ -11,9 +11,15 @@ from sklearn.metrics import mean_poisson_deviance
 
 from reference import slow_tree
 from reference import tree_checker as checker
+from spinney.data.sklearn_versions import SKLEARN_VERSION
 
 CLASSIFIER_CRITERIA = ["gini", "entropy", "log_loss"]
 REGRESSOR_CRITERIA = ["squared_error", "absolute_error", "poisson"]
+
+CORRECT_TREES = pytest.mark.skipif(
+    SKLEARN_VERSION < (1, 9),
+    reason="trees of scikit-learn before 1.9 have errors in splits on missing values and medians",
+)
 
 
 # --------------------------------------------------------------------------------------
@@ -294,6 +300,7 @@ GROWTH = [
 ]
 
 
+@CORRECT_TREES
 @pytest.mark.parametrize("parameters", GROWTH, ids=str)
 @pytest.mark.parametrize("criterion", CLASSIFIER_CRITERIA + REGRESSOR_CRITERIA)
 def test_scikit_learn_trees_pass(criterion, parameters):
@@ -312,6 +319,7 @@ def test_scikit_learn_trees_pass(criterion, parameters):
     assert n_internal > 5
 
 
+@CORRECT_TREES
 @pytest.mark.parametrize("criterion", ["gini", "entropy", *REGRESSOR_CRITERIA])
 def test_monotonic_scikit_learn_trees_pass(criterion):
     rng = np.random.default_rng(3)
@@ -334,6 +342,7 @@ def test_trees_with_class_weights_pass():
     checker.check_tree(tree.fit(X, y, sample_weight=w), X, y, w, exact=False)
 
 
+@CORRECT_TREES
 def test_trees_on_inexact_numbers_pass():
     rng = np.random.default_rng(5)
     for criterion in CLASSIFIER_CRITERIA + REGRESSOR_CRITERIA:
@@ -345,6 +354,7 @@ def test_trees_on_inexact_numbers_pass():
         assert checker.check_tree(tree, X, y, w, exact=False) > 3
 
 
+@CORRECT_TREES
 @pytest.mark.parametrize("criterion", CLASSIFIER_CRITERIA + REGRESSOR_CRITERIA)
 def test_best_gain_is_the_gain_of_a_stump(criterion):
     rng = np.random.default_rng(6)

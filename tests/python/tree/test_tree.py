@@ -193,7 +193,7 @@ def test_sparse_equals_dense(to_sparse, criterion):
 def test_wide_sparse_matrix_stays_sparse():
     # A dense matrix would need 80 GB.
     rng = np.random.default_rng(0)
-    X = sparse.random_array((10_000, 1_000_000), density=1e-6, rng=rng, format="csc")
+    X = sparse.random(10_000, 1_000_000, density=1e-6, random_state=rng, format="csc")
     y = rng.integers(0, 2, 10_000)
     model = DecisionTreeClassifier(max_depth=2).fit(X, y)
     assert model.get_depth() == 2
@@ -649,7 +649,7 @@ def test_failed_refit_leaves_the_model_unfitted():
 def test_wide_sparse_prediction_stays_sparse():
     # A dense block of rows would need 8 GB.
     rng = np.random.default_rng(0)
-    X = sparse.random_array((1_000, 1_000_000), density=1e-5, rng=rng, format="csc")
+    X = sparse.random(1_000, 1_000_000, density=1e-5, random_state=rng, format="csc")
     y = rng.integers(0, 2, 1_000)
     model = DecisionTreeClassifier(max_depth=3).fit(X, y)
     leaves = model.apply(X)

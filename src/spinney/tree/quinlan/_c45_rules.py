@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from spinney import _core
 from spinney.conformal.mixins import SetsOnRequest
 from spinney.data.core_table import core_table, core_targets
+from spinney.data.sklearn_versions import check_sample_weight
 from spinney.data.table import Schema, Table, read_table
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs
@@ -169,7 +170,7 @@ class C45Rules(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
         self._schema: Schema = base._schema
         table = read_table(base, X, self._schema, accept_sparse=False)
         labels = np.searchsorted(self.classes_, np.asarray(y).reshape(-1)).astype(np.uint32)
-        weights = _check_sample_weight(sample_weight, np.empty((table.n_rows, 0)), dtype=np.float64)
+        weights = check_sample_weight(sample_weight, np.empty((table.n_rows, 0)), dtype=np.float64)
         candidates = self._simplify_paths(table, labels, weights)
         chosen = _order_rules(
             [

@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -22,6 +21,7 @@ from sklearn.utils.validation import (
 from spinney import _core
 from spinney.conformal.mixins import SetsOnRequest
 from spinney.data.core_table import core_table, core_targets
+from spinney.data.sklearn_versions import HtmlMixin, check_sample_weight
 from spinney.data.table import Schema, Table, column_kind, fit_table, read_table
 from spinney.models.methods import ModelMethods
 from spinney.runtime.progress import progress_hook
@@ -49,7 +49,7 @@ def declared_categories(X: Any, declared: Any) -> Any:
 _MOST_WEIGHT = 1e306
 
 
-class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, BaseEstimator):
+class QuinlanTree(SetsOnRequest, ClassifierMixin, ModelMethods, HtmlMixin, BaseEstimator):
     """Base class of ID3 and C4.5; not to be used directly."""
 
     classes_: Any
@@ -273,7 +273,7 @@ def information_gain(
 
 def _check_counts(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     """Check weights that count rows, and so cannot be scaled."""
-    weights = _check_sample_weight(
+    weights = check_sample_weight(
         sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
     )
     with np.errstate(over="ignore"):
