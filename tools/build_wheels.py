@@ -177,7 +177,7 @@ def build_wheel(name: str, version: str, out: Path, pythons: dict[str, str]) -> 
     if python is None:
         raise SystemExit(f"Python {version} was not found; pass --python {version}=PATH")
     folder = ROOT / "build" / "wheels" / f"{name}-{version}"
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder / "wheel", ignore_errors=True)  # compiled files are used again
     environment = folder / "python"
     run(python, "-m", "venv", environment)
     inside = environment / "bin" / "python"

@@ -22,7 +22,7 @@ from interpreters import find_python
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = {"oldest": "3.11", "3.11": "3.11", "3.12": "3.12", "3.13": "3.13"}
-# Of the test tools only these are also libraries whose tables Spinney reads or figures it draws.
+# The test extra contains tools, and these libraries, which Spinney supports.
 TESTED_OPTIONAL = ("pandas", "polars", "matplotlib")
 
 
