@@ -76,5 +76,5 @@ def _margins(rows: Any, labels: Any, n_classes: int) -> Any:
             if other != c and len(class_rows):
                 pair = np.zeros((1, n_classes))
                 pair[0, c], pair[0, other] = 1.0, -1.0
-                blocks.append(sp.kron(pair, class_rows, format="csr"))
-    return sp.csr_array(sp.vstack(blocks, format="csr"))
+                blocks.append(sp.kron(sp.csr_array(pair), class_rows, format="csr"))
+    return sp.vstack(blocks, format="csr")
