@@ -147,9 +147,15 @@ class _NamedColumns:
 
 
 def validate_data(estimator: Any, X: Any, *args: Any, **options: Any) -> Any:
-    """Validate rows; scikit-learn before 1.9 does not read the names of columns of Polars 2."""
+    """Validate rows; before 1.9, scikit-learn does not support all frames of Polars 2 and pandas 3.
+
+    It does not read the names of Polars 2, and does not convert the strings of pandas 3.
+    """
     if SKLEARN_VERSION < (1, 9):
-        polars = sys.modules.get("polars")
+        polars, pandas = sys.modules.get("polars"), sys.modules.get("pandas")
         if polars is not None and isinstance(X, polars.DataFrame):
             X = _NamedColumns(X)
+        elif pandas is not None and isinstance(X, pandas.DataFrame):
+            has_strings = any(isinstance(dtype, pandas.StringDtype) for dtype in X.dtypes)
+            X = X.astype(object) if has_strings else X
     return validation.validate_data(estimator, X, *args, **options)
