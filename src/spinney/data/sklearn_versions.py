@@ -5,6 +5,7 @@ No other module compares versions, so that a higher lower bound removes code onl
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 from sklearn import utils
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, validation
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import _check_sample_weight
 
@@ -27,6 +28,7 @@ __all__ = [
     "penalty_as_ratio",
     "plain_columns",
     "safe_indexing",
+    "validate_data",
 ]
 
 SKLEARN_VERSION = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
@@ -122,3 +124,38 @@ def safe_indexing(X: Any, rows: Any) -> Any:
         return _safe_indexing(X, rows)
     rows = np.asarray(rows)
     return X.take(np.flatnonzero(rows) if rows.dtype == bool else rows)
+
+
+class _NamedColumns:
+    """A frame with the names of columns where scikit-learn before 1.9 looks for them."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self.shape = frame.shape
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self._frame, dtype=dtype)
+
+    def __dataframe__(self) -> _NamedColumns:
+        return self
+
+    def column_names(self) -> list[str]:
+        return list(self._frame.columns)
+
+
+def validate_data(estimator: Any, X: Any, *args: Any, **options: Any) -> Any:
+    """Validate rows; before 1.9, scikit-learn does not support all frames of Polars 2 and pandas 3.
+
+    It does not read the names of Polars 2, and does not convert the strings of pandas 3.
+    """
+    if SKLEARN_VERSION < (1, 9):
+        polars, pandas = sys.modules.get("polars"), sys.modules.get("pandas")
+        if polars is not None and isinstance(X, polars.DataFrame):
+            X = _NamedColumns(X)
+        elif pandas is not None and isinstance(X, pandas.DataFrame):
+            has_strings = any(isinstance(dtype, pandas.StringDtype) for dtype in X.dtypes)
+            X = X.astype(object) if has_strings else X
+    return validation.validate_data(estimator, X, *args, **options)

@@ -25,7 +25,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import _num_samples, check_array, validate_data
+from sklearn.utils.validation import _num_samples, check_array
+
+from spinney.data.sklearn_versions import validate_data
 
 __all__ = [
     "Schema",

@@ -21,7 +21,6 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 from spinney import _core
@@ -29,7 +28,7 @@ from spinney.conformal.group_limits import categories_of
 from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, subsample_rows
 from spinney.data.core_table import core_table, core_targets, read_for_core
 from spinney.data.sample_weights import check_weights, scale_extreme
-from spinney.data.sklearn_versions import check_sample_weight
+from spinney.data.sklearn_versions import check_sample_weight, validate_data
 from spinney.data.table import Schema, fit_table
 from spinney.data.warm_start import check_same_classes, check_same_columns, check_same_outputs
 from spinney.forest.base import tree_progress

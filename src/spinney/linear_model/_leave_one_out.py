@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy import linalg, special
-from sklearn.utils.validation import validate_data
 
 from spinney.conformal.mixins import HeldOut, IntervalMixin, check_method
 from spinney.conformal.rules import Floats, check_coverage
+from spinney.data.sklearn_versions import validate_data
 from spinney.linear_model._least_squares import Moments, column_lengths
 from spinney.linear_model.design import Design
 

@@ -12,9 +12,9 @@ from scipy import stats
 from sklearn.base import _fit_context
 from sklearn.linear_model import LinearRegression as _SklearnLinearRegression
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from spinney.data.sklearn_versions import check_sample_weight
+from spinney.data.sklearn_versions import check_sample_weight, validate_data
 from spinney.linear_model._extreme_values import (
     check_coefficients,
     normalize_extreme_weights,

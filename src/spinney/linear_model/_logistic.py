@@ -13,13 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression as _SklearnLogisticRegression
 from sklearn.utils._param_validation import Hidden, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from spinney.conformal.mixins import SetsOnRequest
 from spinney.data.sklearn_versions import (
     check_sample_weight,
     compute_class_weight,
     liblinear_penalty,
+    validate_data,
 )
 from spinney.linear_model._absolute_penalty import minimise_with_absolute
 from spinney.linear_model._extreme_values import explain_overflow

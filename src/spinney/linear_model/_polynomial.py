@@ -12,10 +12,10 @@ from numpy.polynomial import Polynomial, legendre
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from spinney.conformal.mixins import read_calibration
-from spinney.data.sklearn_versions import check_sample_weight
+from spinney.data.sklearn_versions import check_sample_weight, validate_data
 from spinney.linear_model._extreme_values import extreme_exponents, normalize_extreme_weights
 from spinney.linear_model._linear_regression import LinearRegression
 from spinney.linear_model.design import Floats

@@ -16,10 +16,9 @@ from sklearn.linear_model import RidgeCV as _SklearnRidgeCV
 from sklearn.utils import check_array, check_scalar
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import _routing_enabled
-from sklearn.utils.validation import validate_data
 
 from spinney import _core
-from spinney.data.sklearn_versions import check_sample_weight
+from spinney.data.sklearn_versions import check_sample_weight, validate_data
 from spinney.linear_model._extreme_values import (
     check_coefficients,
     explain_overflow,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from spinney.data.sklearn_versions import validate_data
 from spinney.models.linear import LinearModel
 from spinney.models.outcomes import LargestScore, Numbers, Sides, Softmax, TwoClasses
 

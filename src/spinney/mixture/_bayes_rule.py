@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from spinney.conformal.mixins import SetsOnRequest
 from spinney.data.labels import encode_labels
-from spinney.data.sklearn_versions import check_sample_weight
+from spinney.data.sklearn_versions import check_sample_weight, validate_data
 from spinney.models.methods import ModelMethods
 
 __all__ = ["BayesRule"]

@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as SkGaussianMixture
 from sklearn.mixture._gaussian_mixture import _compute_precision_cholesky_from_precisions
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from spinney.data.sklearn_versions import check_sample_weight, mixture_options
+from spinney.data.sklearn_versions import check_sample_weight, mixture_options, validate_data
 from spinney.mixture._starts import initial_components
 from spinney.mixture.em import Components, EmResult, WeightedRows, core_mixture, run_em
 from spinney.models.methods import ModelMethods

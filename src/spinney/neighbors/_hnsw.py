@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from spinney import _core
+from spinney.data.sklearn_versions import validate_data
 from spinney.models.methods import ModelMethods
 from spinney.neighbors._hnsw_file import read_index, write_index
 from spinney.neighbors._hnsw_tuning import find_ef

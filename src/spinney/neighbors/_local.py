@@ -16,11 +16,11 @@ from sklearn.base import (
     is_regressor,
 )
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, subsample_rows
 from spinney.data.labels import encode_labels
-from spinney.data.sklearn_versions import check_sample_weight
+from spinney.data.sklearn_versions import check_sample_weight, validate_data
 from spinney.models.methods import ModelMethods
 from spinney.neighbors._neighborhoods import LOCAL_METRICS
 from spinney.neighbors._smoother import KERNEL_SUPPORTS, LocalFits, Smoother, Width

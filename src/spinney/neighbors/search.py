@@ -16,8 +16,9 @@ from sklearn.neighbors import VALID_METRICS_SPARSE
 from sklearn.neighbors._base import NeighborsBase, _check_precomputed
 from sklearn.utils import check_X_y, get_tags
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from spinney.data.sklearn_versions import validate_data
 from spinney.data.strings import read_strings
 from spinney.models.form import NotExpressible
 from spinney.models.methods import ModelMethods

@@ -12,11 +12,10 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, 
 from sklearn.utils.validation import (
     _check_feature_names_in,
     check_is_fitted,
-    validate_data,
 )
 from threadpoolctl import threadpool_limits
 
-from spinney.data.sklearn_versions import check_sample_weight
+from spinney.data.sklearn_versions import check_sample_weight, validate_data
 from spinney.mixture.em import Components, WeightedRows, sum_moments
 from spinney.models.methods import ModelMethods
 from spinney.runtime.threads import effective_n_jobs

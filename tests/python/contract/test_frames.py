@@ -25,7 +25,7 @@ from support.contract import (
     outputs,
     own_entries,
 )
-from support.frames import FRAMES, by_arrow, by_record_batch
+from support.frames import FRAMES, by_arrow, by_polars, by_record_batch
 from support.registry import Entry
 
 NAMES = ["width", "height", "depth"]
@@ -36,6 +36,8 @@ CROSS_VALIDATED = [
     ensemble.StackingClassifier,
     ensemble.StackingRegressor,
 ]
+# The estimators whose rows scikit-learn validates.
+FITTED_BY_SKLEARN = ["BaggingClassifier-neighbors", "LinearRegression-positive", "Perceptron"]
 
 
 def columns_of(X: Any) -> dict[str, Any]:
@@ -58,6 +60,9 @@ def test_frames_equal_arrays(entry: Entry) -> None:
     frames = [frame for frame in FRAMES if frame is not by_record_batch]
     if SKLEARN_VERSION < (1, 7) and entry.estimator_class in CROSS_VALIDATED:
         frames.remove(by_arrow)  # scikit-learn 1.6 does not select rows of Arrow tables
+    without_names = SKLEARN_VERSION < (1, 9) and not hasattr(pl.DataFrame, "__dataframe__")
+    if without_names and (entry.name in FITTED_BY_SKLEARN or not entry.is_own):
+        frames.remove(by_polars)  # scikit-learn 1.8 does not read the names of Polars 2
     compare_frames(entry, frames)
 
 

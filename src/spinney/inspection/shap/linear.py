@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
+from spinney.data.sklearn_versions import validate_data
 from spinney.inspection.shap.trees import ShapResult
 from spinney.models.outcomes import LargestScore, Numbers, Sides, Softmax, TwoClasses
 

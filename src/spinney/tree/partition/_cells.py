@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from spinney.conformal.mixins import HeldOut, IntervalMixin, SetMixin, subsample_rows
 from spinney.data.labels import encode_labels
 from spinney.data.sample_weights import check_weights
+from spinney.data.sklearn_versions import validate_data
 from spinney.models.methods import ModelMethods
 
 __all__ = ["BaseCells", "CellClassifier", "CellRegressor"]

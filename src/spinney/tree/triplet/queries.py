@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
 
 from spinney import _core
 from spinney.data.distances import measure_pairs
+from spinney.data.sklearn_versions import validate_data
 from spinney.data.strings import encode_strings, read_strings
 from spinney.tree.triplet.tree import Closer, Indices
 
