@@ -1,11 +1,11 @@
 """Build the source distribution and the wheels on one Linux machine, without containers.
 
     pip install '.[release]'
-    python tools/build_wheels.py [--out dist] [--python 3.11=PATH ...] [TARGET ...]
+    python tools/build_wheels.py [--out dist] [--abi 3.11|3.12] [--python VERSION=PATH] [TARGET ...]
 
 Targets: sdist, linux-x86_64, linux-aarch64, macos-arm64, windows-amd64; all by default. Zig's Clang
-compiles for each of them. Wheels for CPython 3.12 and newer use the stable ABI; it needs a Python
-3.12 or newer at build time. Linux also has wheels for CPython 3.11, which need a Python 3.11.
+compiles for each of them. Wheels for CPython 3.12 and newer use the stable ABI; building them needs
+Python 3.12 or newer. Linux also has wheels for CPython 3.11; building these needs Python 3.11.
 
 ``tools/check_wheels.py`` checks what this script builds.
 """
@@ -14,10 +14,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from interpreters import find_python, include_folder
@@ -34,7 +37,7 @@ class Target:
     zig: str
     system: str
     processor: str
-    host_platform: str  # as sysconfig.get_platform() prints it there
+    host_platform: str  # as sysconfig.get_platform() prints it on that platform
     tag: str
     pythons: tuple[str, ...] = ("3.11", "3.12")
     suffix: str = ".abi3.so"
@@ -87,7 +90,9 @@ typedef SSIZE_T Py_ssize_t;
 
 def run(*command: str | Path, **environment: str) -> None:
     """Run a command in the repository; stop the script if it fails."""
-    subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=True)
+    # Settings of another build would take precedence over those on the command line.
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("SKBUILD_")}
+    subprocess.run(command, cwd=ROOT, env={**inherited, **environment}, check=True)
 
 
 # Zig's linker for macOS crashes on -bundle, and does not read nanobind's list of Python's symbols:
@@ -118,7 +123,7 @@ def write_compiler(folder: Path, target: Target) -> dict[str, Path]:
 
 
 def windows_python(folder: Path, python: Path) -> dict[str, Path]:
-    """Return headers and import libraries of python3.dll, made of the stable ABI's symbols."""
+    """Write the headers and import libraries of python3.dll; return their CMake variables."""
     from abi3info import DATAS, FUNCTIONS
     from abi3info.models import PyVersion
 
@@ -155,7 +160,7 @@ def cmake_options(name: str, target: Target, folder: Path, python: Path) -> list
         # the header, which Python.h does not include for the stable ABI.
         "CMAKE_CXX_FLAGS": f"-ffile-prefix-map={ROOT}=. -g0 -include stdio.h -fomit-frame-pointer",
     }
-    if name != "linux-x86_64":
+    if (target.system, target.processor) != (platform.system(), platform.machine()):
         options["CMAKE_SYSTEM_NAME"] = target.system
         options["CMAKE_SYSTEM_PROCESSOR"] = target.processor
     if target.system == "Darwin":
@@ -176,12 +181,13 @@ def build_wheel(name: str, version: str, out: Path, pythons: dict[str, str]) -> 
     python = next((Path(one) for one in found if one), None)
     if python is None:
         raise SystemExit(f"Python {version} was not found; pass --python {version}=PATH")
-    folder = ROOT / "build" / "wheels" / f"{name}-{version}"
+    zig = metadata.version("ziglang")  # compiled files of another version cannot be used again
+    folder = ROOT / "build" / "wheels" / f"{name}-{version}-zig{zig}"
     shutil.rmtree(folder / "wheel", ignore_errors=True)  # compiled files are used again
     environment = folder / "python"
     run(python, "-m", "venv", environment)
     inside = environment / "bin" / "python"
-    run(inside, "-m", "pip", "install", "-q", "scikit-build-core", "nanobind", "ninja", "cmake")
+    run(inside, "-m", "pip", "install", "-qU", "scikit-build-core", "nanobind", "ninja", "cmake")
     options = cmake_options(name, target, folder / "zig", python)
     settings = [f"--config-settings=build-dir={folder / 'cmake'}"]
     if version == "3.12":
@@ -215,6 +221,8 @@ def main() -> None:
         "--python", action="append", default=[], metavar="VERSION=PATH", help="an interpreter"
     )
     options = parser.parse_args()
+    if not all(re.fullmatch(r"3\.1[12]=.+", one) for one in options.python):
+        parser.error("--python must be 3.11=PATH or 3.12=PATH (any Python from 3.12 on)")
     unknown = set(options.targets) - {"sdist", *TARGETS}
     if unknown:
         parser.error(f"unknown targets: {', '.join(sorted(unknown))}")

@@ -22,14 +22,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_BYTES = 5_000_000
-# Uses of AVX2 and of AVX-512 registers: tens of thousands if the kernels are compiled for them.
+# Minimum number of AVX2 and of AVX-512 registers in the disassembly; compiled kernels have tens of
+# thousands.
 MIN_VECTORS = 5000
 COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+|tcc|icx|nvcc)(-[\d.]+)?$")
-PATHS = re.compile(rb"/(?:home|root|work|tmp|build|Users)/[\w./+-]{4,}")
+PATHS = re.compile(rb"/(?:home|root|work|tmp|build|opt|Users)/[\w./+-]{4,}")
 
 
 def check_contents(wheel: Path) -> list[str]:
-    """Return what is wrong with the size, the module and its strings."""
+    """Return the problems of the size, the module and its strings."""
     problems = []
     if wheel.stat().st_size > MAX_BYTES:
         problems.append(f"{wheel.stat().st_size} bytes; at most {MAX_BYTES} are allowed")
@@ -49,7 +50,7 @@ def check_contents(wheel: Path) -> list[str]:
 def check_instructions(wheel: Path) -> list[str]:
     """Return a problem if the kernels of an x86-64 wheel use baseline instructions only."""
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
-        (name,) = (name for name in archive.namelist() if re.search(r"\.(so|pyd)$", name))
+        name = next(name for name in archive.namelist() if re.search(r"\.(so|pyd)$", name))
         module = archive.extract(name, folder)
         shown = subprocess.run(
             ["objdump", "-d", module], capture_output=True, text=True, check=True
@@ -69,7 +70,7 @@ def run_tool(*command: str | Path) -> list[str]:
 
 
 def check_wheel(wheel: Path) -> list[str]:
-    """Return what is wrong with a wheel."""
+    """Return the problems of a wheel."""
     problems = check_contents(wheel)
     problems += run_tool("check_wheel_contents", wheel)
     problems += run_tool("twine", "check", "--strict", wheel)

@@ -3,9 +3,9 @@
     python tools/test_matrix.py [--contract] [--wheels DIST | --built FOLDER] [ENVIRONMENT ...]
 
 Environments: oldest (Python 3.11 and the lower bounds in pyproject.toml), 3.11, 3.12, 3.13 (the
-newest versions of all dependencies); all by default. Each is created anew. Spinney is installed
-from the source, from a folder of wheels, or as a copy of the package in a folder of packages.
-With ``--contract``, only the tests of what every estimator must do run.
+newest versions of all dependencies); all by default. Each is created anew. Spinney is built from
+the source; ``--wheels`` installs it from a folder of wheels instead, and ``--built`` copies an
+installed package. ``--contract`` runs only `tests/python/contract`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ def install(python: Path, name: str, options: argparse.Namespace) -> None:
     subprocess.run([*pip, *needed, *pinned], check=True)
     if options.built:
         packages = next((python.parents[1] / "lib").glob("python*")) / "site-packages"
-        for folder in options.built.glob("spinney*"):
+        folders = list(options.built.glob("spinney*"))
+        if not folders:
+            raise SystemExit(f"{options.built} contains no package named spinney")
+        for folder in folders:
             shutil.copytree(folder, packages / folder.name)
     elif options.wheels:
         source = ["--no-index", "--find-links", options.wheels, "spinney"]
@@ -77,10 +80,11 @@ def main() -> int:
     if unknown := set(options.environments) - set(PYTHONS):
         parser.error(f"unknown environments: {', '.join(sorted(unknown))}")
     tests = "tests/python/contract" if options.contract else "tests/python"
-    failed = []
+    failed, skipped = [], []
     for name in options.environments or PYTHONS:
         base = find_python(PYTHONS[name])
         if base is None:
+            skipped.append(name)
             print(f"{name}: skipped, Python {PYTHONS[name]} is not installed", flush=True)
             continue
         folder = ROOT / "build" / "matrix" / name
@@ -92,8 +96,11 @@ def main() -> int:
         run = subprocess.run([python, "-m", "pytest", tests], cwd=ROOT, check=False)
         if run.returncode != 0:
             failed.append(name)
-    print(f"failed: {', '.join(failed)}" if failed else "all passed")
-    return int(bool(failed))
+    for title, names in (("failed", failed), ("skipped", skipped)):
+        if names:
+            print(f"{title}: {', '.join(names)}")
+    # An environment that was asked for by its name must have run.
+    return int(bool(failed or set(skipped) & set(options.environments)))
 
 
 if __name__ == "__main__":

@@ -31,6 +31,10 @@ for wine in wine64 wine; do
     "$wine" "$build/spinney_tests.exe"
     # The hashes of the fits; tests/compare_bits.py compares them with those of another build.
     "$wine" "$build/spinney_bits.exe" | tr -d '\r' > "$build/bits.txt"
+    # Compare with a Linux build, if there is one: cmake --preset tests && cmake --build --preset tests
+    if [ -x build/tests/spinney_bits ]; then
+      "$python" tests/compare_bits.py build/tests/spinney_bits "$build/bits.txt"
+    fi
     exit
   fi
 done

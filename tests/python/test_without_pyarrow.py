@@ -1,4 +1,4 @@
-"""Estimators, model files and comparisons of arrays work without pyarrow."""
+"""Estimators, model files and comparisons of arrays work without pyarrow (and data frames)."""
 
 from __future__ import annotations
 
@@ -61,4 +61,4 @@ def test_library_works_without_pyarrow() -> None:
 def test_shell_names_the_missing_library() -> None:
     run = _run(SHELL)
     assert run.returncode == 2
-    assert run.stderr == "spinney: tables in files need pyarrow, which is not installed\n"
+    assert run.stderr == "spinney: tables in files need pyarrow: pip install pyarrow\n"

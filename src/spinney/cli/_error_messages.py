@@ -105,7 +105,7 @@ def print_error(error: BaseException) -> int:
     elif isinstance(error, MemoryError):
         message, status = "not enough memory", 1
     elif isinstance(error, ModuleNotFoundError) and error.name == "pyarrow":
-        message, status = "tables in files need pyarrow, which is not installed", 2
+        message, status = "tables in files need pyarrow: pip install pyarrow", 2
     else:
         message = f"{type(error).__name__}: {one_line(error)}"
         message, status = f"{message} (SPINNEY_DEBUG=1 shows where)", 1

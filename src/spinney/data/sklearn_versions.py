@@ -1,6 +1,6 @@
 """Differences between the supported versions of scikit-learn.
 
-No other module compares versions, so that a higher lower bound removes code only here.
+No other module compares versions, so raising the minimum version removes code only here.
 """
 
 from __future__ import annotations
@@ -107,15 +107,15 @@ def penalty_as_ratio(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def mixture_options() -> dict[str, Any]:
-    """Return the further arguments of functions of Gaussian mixtures, of scikit-learn >= 1.8."""
+    """Return the extra arguments of scikit-learn's Gaussian mixtures (`xp` since 1.8)."""
     if SKLEARN_VERSION < (1, 8):
         return {}
     return {"xp": get_namespace(np.empty(0))[0]}
 
 
-def plain_columns(thing: Any) -> Any:
-    """Return a list for the columns of a ColumnTransformer's remainder in scikit-learn 1.6."""
-    return thing.data if type(thing).__name__ == "_RemainderColsList" else thing
+def plain_columns(columns: Any) -> Any:
+    """Return a ColumnTransformer's remainder columns as a list; scikit-learn 1.6 wraps them."""
+    return columns.data if type(columns).__name__ == "_RemainderColsList" else columns
 
 
 def safe_indexing(X: Any, rows: Any) -> Any:
