@@ -22,7 +22,7 @@ def include_folder(python: str | Path) -> Path | None:
 def find_python(version: str) -> Path | None:
     """Return an interpreter of a version such as "3.13": on the PATH, or of pyenv.
 
-    An interpreter without C headers cannot build an extension; it is returned only if no other one is found.
+    Interpreters with C headers come first, because an extension can be built for them.
     """
     candidates = [sys.executable] if version == sysconfig.get_python_version() else []
     if found := shutil.which(f"python{version}"):

@@ -3,8 +3,8 @@
     python tools/test_matrix.py [--contract] [--wheels DIST | --built FOLDER] [ENVIRONMENT ...]
 
 Environments: oldest (Python 3.11 and the lower bounds in pyproject.toml), 3.11, 3.12, 3.13 (the
-newest versions of all dependencies); all by default. Each run creates new ones. Spinney is built from
-the source; ``--wheels`` installs it from a folder of wheels instead, and ``--built`` copies an
+newest versions of all dependencies); all by default. Each run creates new ones. Spinney is built
+from the source; ``--wheels`` installs it from a folder of wheels instead, and ``--built`` copies an
 installed package. ``--contract`` runs only `tests/python/contract`.
 """
 
